@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// ATDCA on the CPU from memory to memory: our search (scene kept, or streamed with an eighth of its size),
-// compared with the serial algorithms as listed in paper 002.
+// ATDCA on the CPU, from memory to memory: our search (with the scene in memory, or streamed with buffers of
+// an eighth of the scene) compared with the serial algorithms of paper 002.
 //
 //   atdca_cpu_bench --table_iii [N]
-// prints the serial rows of its Table III instead, OSP against GS: the paper's times, the same algorithms on
-// one core here, and ours. The explicit projector takes minutes, so it is timed on every Nth pixel (default
-// 64) and multiplied by N.
+// prints the serial rows of the paper's Table III instead, OSP against GS: the times in the paper, the times
+// of the same algorithms on one core of this machine, and our times. The explicit projector takes minutes, so
+// it is timed on every Nth pixel (default 64), and the time is multiplied by N.
 #include "atdca/atdca.h"
 #include "published/atdca.h"
 #include "support/memory_cube.h"
@@ -90,10 +90,11 @@ double ours(const test::Cube& cube, int targets, bool gs, int threads) {
     const auto once = [&] {
         return seconds_of([&] { benchmark::DoNotOptimize(atdca::detect(source, options, pass)); });
     };
-    return std::min({once(), once(), once()}); // new memory takes time that is not the search's
+    // The best of three runs excludes the time for new memory, which is not part of the search.
+    return std::min({once(), once(), once()});
 }
 
-/// Returns every nth pixel, in one line.
+/// Returns every nth pixel, as one line.
 test::Cube thinned(const test::Cube& cube, int64_t n) {
     const int64_t pixels = cube.shape.pixels(), kept = pixels / n;
     test::Cube thin(kept, 1, cube.shape.bands);
@@ -108,8 +109,8 @@ void print_table(int64_t share) {
     struct Row {
         const char* name;
         int64_t samples, lines;
-        int bands, targets; // the paper does not state the targets of the last two
-        double paper[2];    // serial seconds, OSP and GS
+        int bands, targets; // the paper does not state the number of targets in the last two scenes
+        double paper[2];    // seconds of the serial programs, OSP and GS
     };
     const Row rows[] = {{"World Trade Center", 614, 512, 224, 30, {512.1120, 7.3230}},
                         {"Cuprite", 350, 350, 188, 19, {87.9820, 1.5950}},

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// ATDCA on one GPU with the cube in its memory: our search compared with paper 002's, OSP with its explicit
-// projector and GS, on synthetic scenes of the sizes of its four scenes; finally its Table III. All start
-// from the same bands, band by band; our search first converts them to pixels and computes their norms
-// (preparing). Times are medians of CUDA events around the launches; for the published searches, around all
-// their steps including host work, by the host's clock.
+// ATDCA on one GPU with the cube in device memory: our search compared with the searches of paper 002 (OSP
+// with explicit projector, and GS), on synthetic scenes with the sizes of the paper's four scenes. Finally
+// prints Table III. All searches start from the same band-sequential cube. Our search first converts the cube
+// to pixels and computes their norms (preparing). Times of our search are medians of CUDA events around the
+// launches. Times of the published searches are medians of the CPU's clock around all steps, including work
+// on the CPU.
 //
 //   atdca_cuda_bench [-repeat N] [-published 0|1] [-dump FOLDER] [-raw FILE SAMPLES LINES BANDS TARGETS]
 // -raw: uses a band-sequential file of floats instead of the synthetic scenes.
@@ -35,8 +36,8 @@ struct Scene {
     size_t pixels() const { return static_cast<size_t>(samples) * static_cast<size_t>(lines); }
 };
 
-/// Makes mixtures of smooth spectra that change over about eight pixels, unevenly lit, with noise of half a
-/// per cent, and rare materials in single pixels.
+/// Makes mixtures of smooth spectra. The mixtures change over about eight pixels and are unevenly lit; the
+/// noise is half a per cent. Single pixels contain rare materials.
 void fill(Scene& s) {
     constexpr int materials = 20;
     std::mt19937 random(7);
@@ -87,7 +88,7 @@ void fill(Scene& s) {
         }
 }
 
-/// Milliseconds, one per method: [0] OSP, [1] GS.
+/// Times in milliseconds: [0] OSP, [1] GS.
 struct Row {
     double ours[2] = {}, published[2] = {};
 };
@@ -104,9 +105,9 @@ size_t agreeing(const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
     return same;
 }
 
-/// Prints Fig. 2: the shares of the device's time if GS runs as published, with and without the paper's
-/// optimisations, including the copy of the cube to the device. Sums the events of each step, after a run to
-/// warm up.
+/// Prints Fig. 2 of the paper: the share of each step in the device time of the published GS, with and
+/// without the paper's optimisations, including the copy of the cube to the device. The times of each step
+/// are added up in a second run; the first run is a warm-up.
 void print_shares(const Scene& scene, const DeviceBuffer<float>& cube, int64_t pitch,
                   const std::vector<int64_t>& ours, cudaStream_t stream) {
     const size_t bands = static_cast<size_t>(scene.bands), pixels = scene.pixels();
@@ -236,7 +237,7 @@ Row measure(const Scene& scene, int repeat, bool published) {
     return row;
 }
 
-/// Prints paper 002's Table III: OSP against GS for each scene in seconds, on the paper's best GPU and on
+/// Prints Table III of paper 002: seconds of OSP and GS for each scene, on the best GPU of the paper and on
 /// this GPU.
 void print_table(const std::vector<Scene>& scenes, const std::vector<Row>& rows, bool published) {
     const char* const names[] = {"WTC", "Cuprite", "Pavia University", "Forest Radiance"};
@@ -306,7 +307,7 @@ int main(int argc, char** argv) {
     if (scenes.empty()) {
         scenes.push_back({"WTC", 614, 512, 224, 30, {}});
         scenes.push_back({"Cuprite", 350, 350, 188, 19, {}});
-        // The paper does not state the number of targets in these two scenes.
+        // The paper does not state the number of targets in the next two scenes.
         scenes.push_back({"Pavia University", 340, 610, 103, 19, {}});
         scenes.push_back({"Forest Radiance", 64, 64, 169, 19, {}});
         for (auto& s : scenes)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Detection on one GPU as gdal_hsi_detect computes it, from memory to memory: only the kernels, the whole
-// pass with its copies and the start of its lanes, and the CPU's operation on the same host with two threads
-// and with all threads; medians. The scores are compared.
+// Detection on one GPU as gdal_hsi_detect computes it, from memory to memory. Prints medians of three times:
+// of the kernels, of the whole pass with copies and the start of its threads, and of the CPU's operation on
+// the same computer with two threads and with all threads. Also compares the scores of GPU and CPU.
 //
 //   detect_cuda_bench [-repeat N] [-size SAMPLES LINES BANDS] [-local SAMPLES LINES BANDS] [-window INNER
-//   OUTER]
+//       OUTER]
 #include "core/cuda_module.h"
 #include "core/error.h"
 #include "detect/local/local.h"
@@ -39,7 +39,7 @@ double median(std::vector<double> times) {
 
 struct Timing {
     test::Cube scores;
-    double pass = 0, kernels = 0; ///< milliseconds
+    double pass = 0, kernels = 0; ///< milliseconds of the whole pass, and of its kernels
 };
 
 template <class Backend>
@@ -57,14 +57,17 @@ Timing time_of(Backend& backend, const Make<Backend>& make, const test::Cube& cu
         const auto begin = std::chrono::steady_clock::now();
         stream::run_pass(source, *operation, {&sink}, pass);
         const std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - begin;
-        if (round == 0) continue; // the device starts, and files and memory are used for the first time
+        // The first round is not counted: the device starts, and files and memory are used for the first
+        // time.
+        if (round == 0) continue;
         passes.push_back(spent.count());
         kernels.push_back(1e3 * (backend.kernel_seconds() - before));
     }
     return {sink.cube, median(passes), median(kernels)};
 }
 
-/// Returns the difference relative to the CPU's score, or to 1 if the score is smaller.
+/// Returns the greatest difference of two scores, relative to the CPU's score, or to 1 if this score is
+/// smaller than 1.
 double greatest_difference(const test::Cube& a, const test::Cube& b) {
     double most = 0;
     for (size_t i = 0; i < a.values.size(); ++i) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Diffusion profiles on the CPU from memory to memory, compared with paper 001's published OpenMP version,
-// which is checked against ours. It also measures the machine's memory bandwidth, which limits FED steps that
-// pass over memory separately.
+// Diffusion profiles on the CPU, from memory to memory, compared with the published OpenMP version of paper
+// 001. The published results are checked against ours. Also measures the memory bandwidth of the machine,
+// which limits the speed of FED steps if each step is a separate pass over memory.
 #include "eadp/eadp_simd.h"
 #include "eadp/profile.h"
 #include "published/eadp.h"
@@ -31,8 +31,8 @@ const test::Cube& planes(int64_t samples, int64_t lines) {
     return cube;
 }
 
-/// Returns the bytes per second that `threads` parallel copies read and write, best of 5: the machine's
-/// memory bandwidth.
+/// Returns the memory bandwidth of the machine in bytes per second: the bytes that `threads` parallel copies
+/// read and write, best of 5.
 double copy_bandwidth(int threads) {
     static std::map<int, double> known;
     double& best = known[threads];
@@ -54,7 +54,7 @@ double copy_bandwidth(int threads) {
     return best;
 }
 
-/// Reads and writes a plane that exceeds the caches. This bounds a step without fusion.
+/// Copies a plane that exceeds the caches. Steps without fusion cannot be faster than this copy.
 void memory_copy(benchmark::State& state) {
     std::vector<char> from(size_t{256} << 20, 1), to(from.size());
     for (auto _ : state) {
@@ -64,7 +64,8 @@ void memory_copy(benchmark::State& state) {
     state.SetBytesProcessed(state.iterations() * 2 * static_cast<int64_t>(from.size()));
 }
 
-/// The reference: one explicit step per pass over memory (reads the plane and two weights, writes the plane).
+/// The reference: each explicit step is a pass over memory, which reads the plane and two weights and writes
+/// the plane.
 void plain_step(benchmark::State& state) {
     const int64_t w = 1905, h = 349, pitch = 1905 + 79;
     std::vector<float> a(static_cast<size_t>(pitch * (h + 3)), 1.0f), b(a), east(a), south(a);
@@ -79,7 +80,7 @@ void plain_step(benchmark::State& state) {
         std::swap(a, b);
     }
     state.SetBytesProcessed(state.iterations() * w * h * 16);
-    // Set as a rate, since Google Benchmark divides by the measured seconds.
+    // The counter is set as a rate, because Google Benchmark divides rates by the measured seconds.
     state.counters["of_bandwidth"] =
         benchmark::Counter(static_cast<double>(state.iterations() * w * h * 16) / copy_bandwidth(1),
                            benchmark::Counter::kIsRate);
@@ -92,8 +93,8 @@ eadp::Options paper_options() {
     return options;
 }
 
-/// Returns the greatest difference of the published copies from ours in double precision, relative to each
-/// component's range.
+/// Returns the greatest difference between the published copies and our copies in double precision, relative
+/// to the range of each component.
 double difference_from_ours(const test::Cube& cube, const std::vector<float>& copies) {
     eadp::Options options = paper_options();
     options.precision = eadp::Precision::double_precision;
@@ -125,7 +126,7 @@ double difference_from_ours(const test::Cube& cube, const std::vector<float>& co
     return largest;
 }
 
-/// Reports the milliseconds of Table III's stages as counters.
+/// Reports the milliseconds of the stages in Table III as counters.
 template <class T>
 void published(benchmark::State& state) {
     const auto& cube = planes(state.range(0), state.range(1));
@@ -183,12 +184,14 @@ void profile(benchmark::State& state) {
     const double sweeps = static_cast<double>(cube.shape.pixels()) * 7 * stages[0].degree;
     state.counters["diffusion_s"] = benchmark::Counter(diffusion, benchmark::Counter::kAvgIterations);
     state.counters["scans_s"] = benchmark::Counter(setup, benchmark::Counter::kAvgIterations);
-    // The traffic of unfused sweeps: they read plane and two weights, and write the plane.
+    // Memory traffic if sweeps were not fused: each sweep would read the plane and two weights, and write the
+    // plane.
     const double rate = sweeps * 16 * static_cast<double>(state.iterations()) / diffusion;
     state.counters["as_plain_sweeps_B/s"] =
         benchmark::Counter(rate, benchmark::Counter::kDefaults, benchmark::Counter::kIs1000);
     if (options.scheme == eadp::Scheme::fed && options.precision == eadp::Precision::single_precision) {
-        // The copies need 454 FED steps. This is the share of the bandwidth that separate steps would need.
+        // The copies need 454 FED steps. The counter is the share of the memory bandwidth that separate steps
+        // would need.
         double steps = 0;
         for (const auto& copy : stages[0].coefficients)
             steps += static_cast<double>(copy.size() - 1);

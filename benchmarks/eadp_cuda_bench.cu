@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Diffusion profiles on one GPU with the component planes in its memory: ours compared with the published
-// kernels (in double precision, as in paper 001, and in single precision), for the sizes of its three scenes,
-// with the stages of its Table III. Medians of CUDA events. Every variant is compared with ours in double
-// precision.
+// Diffusion profiles on one GPU with the component planes in device memory: our kernels compared with the
+// published kernels (in double precision, as in paper 001, and in single precision). Prints medians of CUDA
+// events for the sizes of the paper's three scenes and for the stages of its Table III. Each variant is
+// compared with our results in double precision.
 //
 //   eadp_cuda_bench [-repeat N] [-published 0|1] [-size SAMPLES LINES COMPONENTS]
 #include "cuda/device_buffer.h"
@@ -33,7 +33,7 @@ struct Size {
     size_t pixels() const { return static_cast<size_t>(samples) * static_cast<size_t>(lines); }
 };
 
-/// Makes patches with sharp edges, gradients and noise.
+/// Makes planes with patches that have sharp edges, gradients and noise.
 std::vector<float> make_planes(const Size& size) {
     std::mt19937 random(3);
     std::normal_distribution<float> normal;
@@ -52,7 +52,7 @@ std::vector<float> make_planes(const Size& size) {
     return planes;
 }
 
-/// Ours: from planes to copies on the device.
+/// Our computation, from planes to copies on the device.
 template <class T>
 class Ours {
   public:
@@ -107,7 +107,7 @@ class Ours {
     }
 
   private:
-    /// Decides contrasts on the host from the ranges and the histograms, as the tool does.
+    /// Computes the contrasts on the CPU from the ranges and the histograms, as the tool does.
     void find_contrasts(const gpu::Core& core) {
         const auto n = static_cast<size_t>(m_planes.components);
         std::vector<gpu::RangeSums> sums(n);
@@ -134,7 +134,7 @@ class Ours {
             k.push_back(contrast_of(ranges[c], h, m_options.percentile));
         }
         m_k.upload(k.data(), n, m_stream);
-        HSI_CUDA_CHECK(cudaStreamSynchronize(m_stream)); // `k` ends here
+        HSI_CUDA_CHECK(cudaStreamSynchronize(m_stream)); // `k` must exist until the upload is complete
     }
     size_t padded_count() const {
         return static_cast<size_t>(gpu::padded(m_planes.samples)) * static_cast<size_t>(m_planes.lines) *
@@ -165,7 +165,8 @@ double median(std::vector<double> v) {
 
 const char* const stages[] = {"setup", "Gaussian", "Scharr", "contrast", "diffusivity", "FED", "cleanup"};
 
-/// Prints the milliseconds of the whole run without stops, and of the stages separately.
+/// Prints the milliseconds of a whole run without synchronisation between stages, and of each stage
+/// separately.
 void report(const char* name, int repeat, cudaStream_t stream, const Runner& run) {
     const auto nothing = [](const char*) {};
     run(nothing);

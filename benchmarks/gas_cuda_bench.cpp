@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// mag1c and the matched filter on the GPU through the module, as gdal_hsi_gas loads it: the times of the
-// kernels, of the whole pass with its copies, memory to memory, and of the CPU on the same host.
+// mag1c and the matched filter on the GPU, through the module that gdal_hsi_gas loads. Prints the times of
+// the kernels, of the whole pass from memory to memory with its copies, and of the CPU on the same computer.
 #include "core/cuda_module.h"
 #include "gas/gas.h"
 #include "gas/gas_scene.h"
@@ -51,7 +51,8 @@ void bench(gas::Backend& backend, gas::Method method, const char* name, int64_t 
     for (int round = 0; round < rounds + 2; ++round) {
         const double before = backend.kernel_seconds();
         gpu = filtered(*backend.make_filter(cube.shape, columns, options, nullptr), cube, 1, samples);
-        if (round < 2) continue; // the device starts, and buffers are pinned for the first time
+        // The first two rounds are not counted: the device starts, and buffers are pinned for the first time.
+        if (round < 2) continue;
         kernels.push_back(1e3 * (backend.kernel_seconds() - before));
         passes.push_back(1e3 * gpu.seconds);
     }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Complex two-dimensional FFTs of any size in double precision, for programs as they were published. The
-// published programs call libraries (MKL, FFTW, cuFFT) whose licence or package the suite lacks. The FFT is
-// self-sorting, in the order of the prime factors, with eight lines or columns at once.
+// published programs call libraries (MKL, FFTW, cuFFT) that the suite cannot use because of their licence or
+// because there is no package. The FFT is self-sorting, in the order of the prime factors, and transforms
+// eight lines or columns at once.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +16,8 @@ namespace hsi::fft {
 
 class Fft {
   public:
-    static constexpr int width = 8; ///< lines per group: [n][width] re and im
+    /// Lines per group; data are [n][width], with separate arrays for re and im.
+    static constexpr int width = 8;
     explicit Fft(int n) : m_n(n) {
         for (int rest = n, r = 2; rest > 1; ++r)
             for (; rest % r == 0; rest /= r)
@@ -25,8 +27,9 @@ class Fft {
     }
     int size() const { return m_n; }
 
-    /// Transforms forward with scale 1; for the backward transform, exchange re and im. other_re and
-    /// other_im: scratch of the same size, which may hold the result; the pointers are set to it.
+    /// Transforms forward with scale 1. For the backward transform, exchange re and im. other_re and
+    /// other_im: buffers of the same size. The result may be in these buffers; re and im are set to the
+    /// result.
     void run(double*& re, double*& im, double*& other_re, double*& other_im) const {
         int length = m_n, stride = 1;
         for (const int r : m_radices) {
@@ -41,8 +44,8 @@ class Fft {
     }
 
   private:
-    /// Transforms r values, a stride apart, with its twiddles. The sums and differences of a value and its
-    /// mirror image need only real factors.
+    /// Transforms r values at distances of a stride, with their twiddle factors. Sums and differences of a
+    /// value and its mirror image need only real factors.
     void butterfly(int r, int m, int stride, int p, int q, const double* re, const double* im, double* to_re,
                    double* to_im) const {
         const auto from = [&](int j) { return width * (q + stride * (p + m * j)); };
@@ -60,7 +63,8 @@ class Fft {
         const double *first_re = re + from(0), *first_im = im + from(0);
         for (int k = 0; k <= r / 2; ++k) {
             double even_re[width], even_im[width], odd_re[width] = {}, odd_im[width] = {};
-            const double middle = k % 2 == 0 ? 1.0 : -1.0; // for even r: its own mirror image
+            // Sign of the middle value, which is its own mirror image if r is even.
+            const double middle = k % 2 == 0 ? 1.0 : -1.0;
             const int centre = r % 2 == 0 ? from(r / 2) : 0;
             for (int w = 0; w < width; ++w) {
                 even_re[w] = first_re[w] + (r % 2 == 0 ? middle * re[centre + w] : 0.0);
@@ -83,7 +87,7 @@ class Fft {
                     odd_re, odd_im, to_re, to_im);
         }
     }
-    /// Stores (even + sign odd) times the twiddle.
+    /// Stores (even + sign * odd) times the twiddle factor.
     static void put(int at, std::complex<double> by, double sign, const double* even_re,
                     const double* even_im, const double* odd_re, const double* odd_im, double* re,
                     double* im) {
@@ -94,14 +98,14 @@ class Fft {
             im[at + w] = a * s + b * c;
         }
     }
-    static constexpr int max_half = 256; ///< prime factors up to 513
+    static constexpr int max_half = 256; ///< allows prime factors up to 513
     int m_n;
     std::vector<int> m_radices;
     std::vector<std::complex<double>> m_root;
 };
 
 /// Transforms `count` planes of lines x samples in place, one after another, with scale 1. OpenMP distributes
-/// groups of lines or columns.
+/// the groups of lines or columns.
 inline void transform(const Fft& along_lines, const Fft& down_columns, std::complex<double>* planes,
                       int64_t count, bool backward, int threads) {
     const int64_t samples = along_lines.size(), lines = down_columns.size();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// MNF to 7 components on one GPU as gdal_hsi_mnf computes it. The kernels have the cube in device memory;
-// their times are medians of CUDA events. The two passes go from host memory to host memory, with copies,
-// buffers and the start of the lanes; their times, and the CPU's time for the moments, are medians of the
-// wall clock. For comparison, one plain cublasDsyrk of the cube in double precision computes one of the two
-// matrices, without holes, means or differences.
+// MNF to 7 components on one GPU as gdal_hsi_mnf computes it. Times of the kernels, with the cube in device
+// memory, are medians of CUDA events. Times of the two passes from memory to memory, with copies, buffers and
+// the start of their threads, are medians of the wall clock. The time of the moments on the CPU is also a
+// median of the wall clock. For comparison, one plain cublasDsyrk of the cube in double precision is timed.
+// It computes one of the two matrices, without holes, means or differences.
 //
 //   mnf_cuda_bench [-repeat N] [-size SAMPLES LINES BANDS] [-nc N]
 #include "core/cuda_module.h"
@@ -67,8 +67,8 @@ void measure_kernels(const stream::CubeShape& shape, const stream::PlaneStore& s
                 }));
 }
 
-/// Returns the greatest difference of two matrices, with each entry relative to its bands' standard
-/// deviations.
+/// Returns the greatest difference of two matrices. Each entry is divided by the standard deviations of its
+/// two bands.
 double difference(const std::vector<double>& a, const std::vector<double>& b, size_t n) {
     double greatest = 0;
     for (size_t i = 0; i < n; ++i)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// PCA on the CPU from memory to memory: the covariance scan, the eigenproblem and the projection; also MNF's
-// scan. Rates of the scans use processor time, so they depend less on other load.
+// PCA on the CPU, from memory to memory: the covariance scan, the eigenproblem and the projection; also the
+// scan of MNF. Rates of the scans are computed from processor time, so they depend less on other load.
 #include "math/linear_algebra.h"
 #include "pca/pca.h"
 #include "stream/pipeline.h"
@@ -38,8 +38,9 @@ void covariance(benchmark::State& state) {
                            benchmark::Counter::kIsIterationInvariantRate);
 }
 
-/// Times both matrices of MNF. An octet of a line needs as many products as pixels, and one more for the pair
-/// between two octets.
+/// Times the scan for both matrices of MNF. For eight pixels of a line, it computes eight products for the
+/// pixels, and one more for the pair of neighbours at the border to the next eight pixels (a factor of 9/8 =
+/// 1.125).
 void moments(benchmark::State& state) {
     const auto& cube = scene();
     const test::MemorySource source(cube);

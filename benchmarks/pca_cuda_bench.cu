@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// PCA to 7 components on one GPU as gdal_hsi_pca computes it. The kernels have the cube in device memory;
-// their times are medians of CUDA events. The two passes go from host memory to host memory, with copies,
-// buffers and the start of the lanes; their times are medians of the wall clock. For comparison, one plain
-// cublasSsyrk of the cube is timed.
+// PCA to 7 components on one GPU as gdal_hsi_pca computes it. Times of the kernels, with the cube in device
+// memory, are medians of CUDA events. Times of the two passes from memory to memory, with copies, buffers and
+// the start of their threads, are medians of the wall clock. For comparison, one plain cublasSsyrk of the
+// cube is timed.
 //
 //   pca_cuda_bench [-repeat N] [-size SAMPLES LINES BANDS] [-nc N]
 #include "core/cuda_module.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// hsi_sad as GDAL calls it, without GDAL's reading, compared with gdal_hsi_atdca's own angles over a tile in
-// memory: the same 200 bands and pixels, one thread. Items are pixels.
+// hsi_sad as GDAL calls it, without GDAL's reading, compared with the angles of gdal_hsi_atdca over a tile in
+// memory. Both use the same 200 bands and pixels, and one thread. The rates count pixels.
 #include "atdca/atdca.h"
 #include "gdal/apply.h"
 #include "gdal/function.h"
@@ -17,7 +17,7 @@ namespace {
 
 using namespace hsi;
 
-constexpr int64_t samples = 614, lines = 128; // 63 MB of 200 bands, more than a cache
+constexpr int64_t samples = 614, lines = 128; // 63 MB for 200 bands, more than a cache
 constexpr int bands = 200;
 
 const test::Cube& scene() {
@@ -25,7 +25,7 @@ const test::Cube& scene() {
     return made;
 }
 
-/// Returns the sources as int16, the type of most scenes.
+/// Returns the values of all bands as int16, the data type of most scenes.
 const std::vector<int16_t>& whole_numbers() {
     static const std::vector<int16_t> made(scene().values.begin(), scene().values.end());
     return made;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Common parts of the benchmarks of statistics and projections on a GPU: the cube, the clock, the command
-// line.
+// Common parts of the benchmarks of statistics and projections on a GPU: the cube, the measurement of times,
+// and the command line.
 #pragma once
 
 #include "core/error.h"
@@ -66,7 +66,7 @@ inline void make_cube(const stream::CubeShape& shape, stream::PlaneStore& store)
     }
 }
 
-/// A cube in memory, passes over it on all threads, and memory for the results.
+/// A cube in memory, passes over the cube on all threads, and memory for the results.
 struct Passes {
     Passes(const stream::CubeShape& shape, int components)
         : store(shape), planes({shape.samples, shape.lines, components}) {
@@ -83,13 +83,13 @@ struct Passes {
         options.memory = uint64_t{8} << 30;
     }
     stream::PlaneStore store, planes;
-    std::vector<int> bands; ///< all bands
+    std::vector<int> bands; ///< indices of all bands
     decltype(std::declval<stream::PlaneStore>().source({})) source;
     decltype(std::declval<stream::PlaneStore>().sink({})) sink;
     stream::PassOptions options;
 };
 
-/// Returns milliseconds on the host's clock.
+/// Returns the duration of a run in milliseconds, by the clock of the CPU.
 inline double time_on_host(const std::function<void()>& run) {
     const auto begin = std::chrono::steady_clock::now();
     run();
@@ -115,8 +115,8 @@ inline double time_of(cudaStream_t stream, int repeat, const std::function<void(
     return median(times);
 }
 
-/// Parses NAME [-repeat N] [-size SAMPLES LINES BANDS] [-nc N], calls measure(shape, components, repeat), and
-/// returns the exit code.
+/// Parses the arguments [-repeat N] [-size SAMPLES LINES BANDS] [-nc N] and calls measure(shape, components,
+/// repeat). Returns the exit code.
 template <class Measure>
 int run(int argc, char** argv, Measure measure) {
     int repeat = 21, components = 7;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// SAHIC on the CPU from memory to memory, at the sizes of paper 003's two scenes: training, probabilities and
-// weights, the Markov random field's 200 iterations, and one iteration by kernel (the paper's Table VIII),
-// where one of our loops does the work of several of its kernels.
+// SAHIC on the CPU, from memory to memory, with the sizes of paper 003's two scenes. Times the training, the
+// probabilities and weights, the 200 iterations of the Markov random field, and one iteration by kernel (the
+// paper's Table VIII). One of our loops does the work of several of the paper's kernels.
 #include "sahic/lorsal.h"
 #include "sahic/mrf_spectrum.h"
 #include "sahic/sahic.h"
@@ -26,7 +26,7 @@ struct Scene {
     int64_t lines, samples;
     int bands, classes, training;
 };
-// Training pixels as in Tables IV and VI.
+// The numbers of training pixels are those of Tables IV and VI.
 constexpr Scene scenes[] = {{"Indian Pines", 145, 145, 200, 16, 1043},
                             {"Pavia University", 610, 340, 103, 9, 360},
                             {"lines of 4096 samples", 512, 4096, 224, 9, 360}};
@@ -36,7 +36,7 @@ int threads_of(int64_t argument) {
                         : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
-/// Returns spectra of overlapping classes, with a gradient inside each class.
+/// Returns a training set with spectra of overlapping classes, and a gradient inside each class.
 sahic::TrainingSet training_set(const Scene& s) {
     sahic::TrainingSet set;
     set.features = s.bands;
@@ -161,7 +161,7 @@ void random_field(benchmark::State& state) {
     state.SetLabel(s.name);
 }
 
-/// One iteration's share of each loop, one thread, all classes and lines.
+/// The loops of one iteration. Each is timed on one thread, for all classes and lines.
 enum class Kernel { pixels, pixels_fixed, sums, edges, fft, filter };
 
 void kernel(benchmark::State& state) {
@@ -254,10 +254,10 @@ void kernel(benchmark::State& state) {
             }
         }
         benchmark::ClobberMemory();
-        // Otherwise they would decay
+        // Otherwise the values would decay over the iterations.
         if (which == Kernel::filter) std::fill(block.begin(), block.end(), 0.1f);
     }
-    // Table VIII, serial, seconds: one iteration of the same work in the paper.
+    // Table VIII, serial version, seconds: one iteration of the same work in the paper.
     static constexpr double published[2][6] = {
         {0.01734 + 0.01482, 0.01734 + 0.00056 + 0.01482, 0.00191, 0.01442, 0, 0},
         {0.07368 + 0.06727, 0.07368 + 0.00012 + 0.06727, 0.00692, 0.08223, 0, 0}};
@@ -276,7 +276,7 @@ void sizes(benchmark::internal::Benchmark* b) {
 
 } // namespace
 
-// Scene 0: Indian Pines, 1: Pavia University. Threads 0: all.
+// Scene 0: Indian Pines; 1: Pavia University. Threads 0: all threads.
 BENCHMARK(training)
     ->ArgNames({"scene", "threads", "steps"})
     ->ArgsProduct({{0, 1}, {1, 0}, {1, 200}})

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// gdal_hsi_sahic on one GPU, for the two scenes of paper 003: the Markov random field as a whole and by
-// kernel, compared with the published kernels (SAHIC_P); class probabilities and training through the module.
-// Medians of CUDA events; synthetic scenes. The published field is checked against ours with the same border.
+// gdal_hsi_sahic on one GPU, for synthetic scenes with the sizes of paper 003's two scenes: the Markov random
+// field as a whole and by kernel, compared with the published kernels (SAHIC_P); class probabilities and
+// training through the module. Times are medians of CUDA events. The published Markov random field is checked
+// against ours with the same border.
 //
 //   sahic_cuda_bench [-repeat N] [-training N] [-published 0|1]
-//   -training: adds a row of training with this number of pixels
+// -training: adds a row of training with this number of pixels
 #include "core/cuda_module.h"
 #include "cuda/device_buffer.h"
 #include "cuda/pinned.h"
@@ -44,7 +45,7 @@ double seconds_of(const std::function<void()>& work) {
     return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-/// Returns the milliseconds of work on a stream.
+/// Returns the median time of some work on a stream, in milliseconds.
 double time_on(cudaStream_t stream, int repeat, const std::function<void()>& work) {
     cuda::Event begin(cuda::Event::Timing::on), end(cuda::Event::Timing::on);
     std::vector<double> times;
@@ -58,9 +59,9 @@ double time_on(cudaStream_t stream, int repeat, const std::function<void()>& wor
     return median(times);
 }
 
-constexpr int many = 50; ///< launches per measurement
+constexpr int many = 50; ///< number of launches per measurement
 
-/// Returns the microseconds of one launch.
+/// Returns the time of one launch, in microseconds.
 double microseconds(cudaStream_t stream, int repeat, const std::function<void()>& launch) {
     return 1e3 / many * time_on(stream, repeat, [&] {
                for (int i = 0; i < many; ++i)
@@ -68,7 +69,7 @@ double microseconds(cudaStream_t stream, int repeat, const std::function<void()>
            });
 }
 
-/// Returns the seconds of a whole field, from host memory to host memory.
+/// Returns the seconds of a whole Markov random field, from CPU memory to CPU memory.
 double field(const Size& s, const MadeField& made, Backend& backend, int repeat) {
     const MrfOptions o = s.field();
     const MrfProblem problem = made.problem(s, false);
@@ -115,11 +116,11 @@ double field(const Size& s, const MadeField& made, Backend& backend, int repeat)
 }
 
 struct PublishedField {
-    double seconds = 0; ///< from host memory to host memory
-    bool good = false;  ///< agrees with ours
+    double seconds = 0; ///< seconds, from CPU memory to CPU memory
+    bool good = false;  ///< true if the result agrees with ours
 };
 
-/// Times the published kernels on the same problem, except for its periodic border.
+/// Times the published kernels on the same problem, except that the border is periodic.
 PublishedField published_field(const Size& s, const MadeField& made, Backend& backend, int repeat) {
     using published::Step;
     const MrfOptions o = s.field();
@@ -139,7 +140,7 @@ PublishedField published_field(const Size& s, const MadeField& made, Backend& ba
     q = f.result();
     std::printf("  SAHIC_P's random field, 200 iterations: %.3f ms on the device, %.3f ms with copies\n",
                 device, median(whole));
-    // The device runs only these; their results after the check do not matter.
+    // The next launches are only timed. Their results are not used: the result was copied before.
     constexpr Step steps[] = {Step::q,  Step::fixq, Step::nu_aux3_sum,       Step::vs,
                               Step::v4, Step::v5,   Step::transforms_before, Step::transforms_after,
                               Step::d4};
@@ -166,7 +167,7 @@ PublishedField published_field(const Size& s, const MadeField& made, Backend& ba
     return {median(whole) / 1e3, a.good()};
 }
 
-/// Returns the seconds of training and probabilities.
+/// Returns the seconds of the training and of the probabilities.
 double spectral(const Size& s, Backend& backend, int training, int repeat) {
     const SpectralScene scene(s, training);
     LorsalOptions o;

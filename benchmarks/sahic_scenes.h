@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The two scenes of paper 003 for its tables: sizes, parameters, the paper's times, and synthetic scenes of
-// these sizes.
+// The two scenes of paper 003 for its tables: sizes, parameters and the paper's times. Also makes synthetic
+// scenes with these sizes.
 #pragma once
 
 #include "model/training_set.h"
@@ -20,11 +20,11 @@ struct Size {
     const char* name;
     int lines, samples, bands, classes, training;
     double delta, lambda;
-    double k20c, c2075; ///< seconds of the whole process, paper 003, Tables V and VII
-    /// Seconds of one iteration's kernels on the K20c, Table VIII: q, fixq, nu_aux3_sum, Vs, V4, V5.
+    double k20c, c2075; ///< seconds of the whole process in paper 003, Tables V and VII
+    /// Seconds of the kernels of one iteration on the K20c, Table VIII: q, fixq, nu_aux3_sum, Vs, V4, V5.
     double kernels[6];
     size_t pixels() const { return static_cast<size_t>(lines) * static_cast<size_t>(samples); }
-    /// Returns the material of a pixel, in patches.
+    /// Returns the class of a pixel. The classes form patches of 17 x 23 pixels.
     int truth(size_t pixel) const {
         const size_t y = pixel / static_cast<size_t>(samples), x = pixel % static_cast<size_t>(samples);
         return static_cast<int>((y / 17 + x / 23) % static_cast<size_t>(classes));
@@ -39,9 +39,9 @@ inline const Size sizes[] = {
     {"Pavia University", 610, 340, 103, 9, 360, 0.35, 1, 10.85, 17.73, {2e-5, 3e-5, 3e-5, 4e-5, 6e-5, 17e-5}},
     {"Indian Pines", 145, 145, 200, 16, 1043, 0.8, 2, 2.95, 4.62, {2e-5, 4e-5, 3e-5, 5e-5, 15e-5, 31e-5}}};
 
-/// The differences between two results of one problem, [class][pixel].
+/// The differences between two results for the same problem, [class][pixel].
 struct Agreement {
-    double largest = 0; ///< greatest difference of two probabilities; infinite if one is missing
+    double largest = 0; ///< greatest difference of two probabilities; infinite if one of them is NaN
     int64_t labels = 0, pixels = 0;
     Agreement(const std::vector<float>& a, const std::vector<float>& b, int classes)
         : pixels(static_cast<int64_t>(a.size()) / classes) {
@@ -57,8 +57,8 @@ struct Agreement {
             labels += best_a != best_b;
         }
     }
-    /// Ours is in single precision: after 200 iterations it keeps five digits, and a label may change if two
-    /// classes are equally probable.
+    /// Our result has single precision: after 200 iterations, five digits are correct. A label may differ if
+    /// two classes are equally probable.
     bool good() const { return largest < 1e-3 && 10000 * labels <= pixels; }
 };
 
@@ -80,7 +80,7 @@ struct FieldInput {
     }
 };
 
-/// Noisy probabilities of patches; training pixels; weights.
+/// Makes noisy probabilities of patches, training pixels and weights.
 struct MadeField : FieldInput {
     explicit MadeField(const Size& s) {
         p.resize(static_cast<size_t>(s.classes) * s.pixels());
@@ -106,11 +106,11 @@ struct MadeField : FieldInput {
     }
 };
 
-/// A scene of clouds around overlapping spectra, and its training pixels.
+/// A scene whose classes are clouds around overlapping spectra, and its training pixels.
 struct SpectralScene {
     test::Cube cube;
     model::TrainingSet set;
-    std::vector<uint16_t> fixed; ///< in the layout of MrfProblem
+    std::vector<uint16_t> fixed; ///< training labels, in the layout of MrfProblem
     SpectralScene(const Size& s, int training) : cube(s.samples, s.lines, s.bands), fixed(s.pixels(), 0) {
         std::mt19937 random(3);
         std::normal_distribution<float> normal;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// SPP on the CPU from memory to memory: the backend's kernels without files, and the serial program of paper
-// 004 as published, checked against ours. Sizes are those of the paper's scenes.
+// SPP on the CPU, from memory to memory: the kernels of the backend without files, and the published serial
+// program of paper 004, which is checked against ours. The scenes have the sizes of the paper's scenes.
 #include "published/spp.h"
 #include "spp/spp.h"
 #include "stream/pipeline.h"
@@ -18,7 +18,7 @@ namespace {
 
 using namespace hsi;
 
-/// Returns a cube with spectra that change smoothly over the scene; made once per size.
+/// Returns a cube with spectra that change smoothly over the scene. Each size is made once.
 const test::Cube& scene(int64_t samples, int64_t lines, int bands) {
     static std::map<int64_t, test::Cube> made;
     auto& cube = made[samples * lines * bands];
@@ -70,7 +70,7 @@ void displacement(benchmark::State& state) {
     state.SetLabel(spp::simd_target());
 }
 
-/// Times the published program, and checks it against ours with the scene's own centroid.
+/// Times the published program. Checks its result against ours, with the scene's own centroid.
 void serial(benchmark::State& state) {
     const int ws = static_cast<int>(state.range(0));
     const auto& cube = scene(state.range(1), state.range(2), static_cast<int>(state.range(3)));
@@ -90,7 +90,7 @@ void serial(benchmark::State& state) {
     options.window = ws;
     test::MemorySink sink(samples, lines, bands);
     stream::run_pass(source, *spp::make_displacement(options, scan.result().mean), {&sink}, {});
-    double largest = 0; // relative to the value
+    double largest = 0; // largest difference, relative to the value
     for (int b = 0; b < bands; ++b)
         for (int64_t p = 0; p < count; ++p) {
             const double want = sink.cube.values[static_cast<size_t>(b * count + p)];
@@ -98,7 +98,8 @@ void serial(benchmark::State& state) {
                                std::fabs(out[static_cast<size_t>(p * bands + b)] - want) / std::fabs(want));
         }
     state.counters["difference"] = largest;
-    // arccos of a cosine in single precision: the paper's Table I reports 5e-3 for its program.
+    // The published program computes arccos of a cosine in single precision. The paper's Table I states a
+    // difference of 5e-3 for it.
     if (!(largest < 1e-2)) state.SkipWithError("the published program differs from ours");
 }
 

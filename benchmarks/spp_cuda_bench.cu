@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// SPP on one GPU with the cube in its memory: our kernels compared with paper 004's on the sizes of its two
-// scenes, stage by stage, and with transfers. Both exclude the centroid, which the tool computes on the CPU
-// while the GPU starts. Times are medians of CUDA events. Every variant's y' is checked against ours.
+// SPP on one GPU with the cube in device memory: our kernels compared with the kernels of paper 004, with the
+// sizes of its two scenes, by stage and with transfers. The times exclude the centroid, which the tool
+// computes on the CPU while the GPU starts. Times are medians of CUDA events. The result y' of each variant
+// is checked against ours.
 //
 //   spp_cuda_bench [-size SAMPLES LINES BANDS] [-ws 3,5,...] [-repeat N] [-published 0|1] [-serial 0|1]
 #include "cuda/device_buffer.h"
@@ -41,8 +42,8 @@ struct Settings {
     bool published = true, serial = false;
 };
 
-/// Makes mixtures of twelve smooth spectra that change over about eight pixels, with noise of half a per
-/// cent.
+/// Makes mixtures of twelve smooth spectra. The mixtures change over about eight pixels; the noise is half a
+/// per cent.
 void fill(const Size& size, float* cube) {
     constexpr int materials = 12;
     std::mt19937 random(7);
@@ -88,7 +89,7 @@ class Clock {
     explicit Clock(int repeat) : m_repeat(repeat) {}
     cudaStream_t stream() const { return m_stream.get(); }
     void synchronize() { m_stream.synchronize(); }
-    /// Returns the median of the milliseconds that `work` keeps the stream busy, after one run to warm up.
+    /// Returns the median time of `work` on the stream in milliseconds, after one run as a warm-up.
     double median(const std::function<void()>& work, int repeat = 0) {
         work();
         m_stream.synchronize();
@@ -110,7 +111,8 @@ class Clock {
     cuda::Event m_begin{cuda::Event::Timing::on}, m_end{cuda::Event::Timing::on};
 };
 
-/// Mean NRMSE over the pixels, and the largest MaxSDE (paper 004, eq. 6 and 8), of `b` against `a`.
+/// The difference of `b` from `a`: mean NRMSE over the pixels, and the largest MaxSDE (paper 004, eq. 6 and
+/// 8).
 struct Difference {
     double nrmse = 0, maxsde = 0;
     Difference(const Size& size, const float* a, const float* b) {
@@ -258,8 +260,8 @@ class Bench {
 
     bool check(const float* values) {
         const Difference d(m_size, m_result.data(), values);
-        // The published kernels use arccos of a single-precision cosine: their own Table I reports 2.7e-5 and
-        // 5e-3.
+        // The published kernels compute arccos of a cosine in single precision. The paper's Table I states
+        // differences of 2.7e-5 (NRMSE) and 5e-3 (MaxSDE) for them.
         const bool good = d.nrmse < 2e-4 && d.maxsde < 1e-2;
         std::printf("  %.1e, %.1e%s\n", d.nrmse, d.maxsde, good ? "" : "  WRONG");
         return good;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Classification on the GPU, memory to memory: the times of the kernels, of the whole pass with its copies,
-// and of the CPU backend on the same host; labels are compared pixel by pixel. The model is synthetic: its
-// support vectors are pixels of the scene, as many as in a trained model.
+// Classification on the GPU, from memory to memory. Prints the times of the kernels, of the whole pass with
+// its copies, and of the CPU backend on the same computer. The labels of GPU and CPU are compared pixel by
+// pixel. The model is synthetic: its support vectors are pixels of the scene, as many as in a trained model.
 #include "core/cuda_module.h"
 #include "core/error.h"
 #include "stream/pipeline.h"
@@ -65,7 +65,9 @@ void bench(const char* title, int64_t samples, int64_t lines, int bands, int cla
         for (int round = 0; round < rounds + 2; ++round) {
             const double before = backend().kernel_seconds();
             auto run = classify(*backend().make_classification(model, options), scene.cube, 1, true);
-            if (round < 2) continue; // the device starts, and buffers are pinned for the first time
+            // The first two rounds are not counted: the device starts, and buffers are pinned for the first
+            // time.
+            if (round < 2) continue;
             kernels.push_back(1e3 * (backend().kernel_seconds() - before));
             passes.push_back(1e3 * run.seconds);
             if (!estimates) gpu = std::move(run);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Classifies a scene plainly with LIBSVM: svm_predict, one pixel after another.
+// Classifies a scene with LIBSVM in the simplest way: calls svm_predict for one pixel after another.
 //
 //   svm_predict_peer features.bsq PIXELS FEATURES model.svm labels.bin [STEP]
 //
-// features.bsq: Float32, band-sequential, scaled for the model. Predicts every STEP-th pixel, writes the
-// labels as bytes, and prints the seconds (without reading the files) and the number of pixels.
+// features.bsq: Float32, band-sequential, scaled for the model. Classifies every STEP-th pixel and writes the
+// labels as bytes. Prints the seconds (without reading the files) and the number of pixels.
 #include <svm.h>
 
 #include <chrono>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Unmixing on the GPU through its module, as the tool loads it: the times of the kernels, of the whole pass
-// with its copies, memory to memory, and of the CPU backend on the same host; abundances are compared bit by
-// bit.
+// Unmixing on the GPU, through the module that the tool loads. Prints the times of the kernels, of the whole
+// pass from memory to memory with its copies, and of the CPU backend on the same computer. The abundances of
+// GPU and CPU are compared bit by bit.
 #include "core/cuda_module.h"
 #include "stream/pipeline.h"
 #include "support/memory_cube.h"
@@ -55,7 +55,8 @@ void bench(unmix::Method method, const char* name, int endmembers, int rounds) {
     for (int round = 0; round < rounds + 2; ++round) {
         const double before = backend().kernel_seconds();
         gpu = unmixed(*backend().make_unmixing(e, options), cube, endmembers, 1, true);
-        if (round < 2) continue; // the device starts, and buffers are pinned for the first time
+        // The first two rounds are not counted: the device starts, and buffers are pinned for the first time.
+        if (round < 2) continue;
         kernels.push_back(1e3 * (backend().kernel_seconds() - before));
         passes.push_back(1e3 * gpu.seconds);
     }

@@ -9,7 +9,7 @@
 
 namespace hsi::tools {
 
-/// Returns them in alphabetical order.
+/// Returns the tools in alphabetical order.
 const std::vector<const tool::Definition*>& catalogue();
 
 } // namespace hsi::tools

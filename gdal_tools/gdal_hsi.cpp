@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Contains all tools in one executable. Called as gdal_hsi_spp (a link) it is that tool; called as gdal_hsi
-// it is the suite.
+// Contains all tools in one executable. Called through a link such as gdal_hsi_spp, it runs this tool. Called
+// as gdal_hsi, it runs the command of the suite, whose first argument is a tool.
 #include "catalogue.h"
 #include "links/links.h"
 #include "terminal/terminal.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// gdal_hsi_accuracy: a class map judged against reference labels.
+// gdal_hsi_accuracy: assesses a class map with reference labels.
 #include "accuracy/accuracy.h"
 #include "core/counted.h"
 #include "core/error.h"
@@ -41,13 +41,13 @@ struct Settings {
     raster::LabelOptions map, reference, mask, training;
     std::string csv, unclassified = "ignore";
     bool json = false, overwrite = false;
-    std::vector<std::array<std::string, 2>> with; ///< map, reference
-    int folds = 0;                                ///< 0: one map
-    bool scores = false;                          ///< map holds the scores of a detector
+    std::vector<std::array<std::string, 2>> with; ///< each pair: a map and its reference
+    int folds = 0;                                ///< number of folds; 0: one map
+    bool scores = false;                          ///< true if the map holds the scores of a detector
     Better better = Better::automatic;
     int64_t guard = 0;
     std::string curves, roc, recall;
-    bool joined = false; ///< true for one of several maps that count together
+    bool joined = false; ///< true if the map is one of several maps whose confusion matrices are added
     bool several() const { return folds > 0 || joined; }
 };
 
@@ -115,8 +115,8 @@ struct Files {
     Labels map, reference, mask; ///< mask may be null
 };
 
-/// Gives a map and its reference one meaning of 0: where one of them says that 0 is a class, it is a class of
-/// the other, unless the other says otherwise. Returns true when `others` has changed.
+/// Gives 0 the same meaning in two files. If `one` states that 0 is a class and `other` states no meaning of
+/// 0, then 0 becomes a class of `other`, too. Returns true if `others`, the options of `other`, has changed.
 bool share_zero(tool::Run& run, const raster::LabelSource& one, const raster::LabelSource& other,
                 raster::LabelOptions& others) {
     if (!one.zero_is_class() || !other.zero_is_open()) return false;
@@ -147,29 +147,31 @@ Files open_files(tool::Run& run, Settings& s) {
     return files;
 }
 
-/// Counts of reference pixels that are judged, and of those that are training pixels or touch one.
+/// Counts of assessed reference pixels, of assessed pixels that are training pixels, and of those that only
+/// touch a training pixel.
 struct Overlap {
     int64_t judged = 0, trained = 0, touching = 0;
 };
 
 /// Facts about all files of a run.
 struct Known {
-    std::vector<std::string> names;   ///< of classes, as they were spelled first
-    std::vector<std::string> missing; ///< texts of -leave-out without a class in the last reference
-    /// Words of -leave-out, and their meaning in the last reference; empty: themselves.
+    std::vector<std::string> names;   ///< class names, in the spelling that was read first
+    std::vector<std::string> missing; ///< texts of -leave-out that match no class of the last reference
+    /// Words of -leave-out, each with the class names that it stands for in the last reference. Empty if
+    /// -leave-out contains no numbers: each word then stands for itself.
     std::vector<std::pair<std::string, std::vector<std::string>>> asked;
-    /// Numbers of class names from the first reference that has the name, over the folds so far; and the
-    /// names that have a number.
+    /// Class numbers by name, and class names by number, over the folds so far. A name has the number of the
+    /// first reference with this name.
     std::map<std::string, int> number;
     std::map<int, std::string> name;
-    Overlap overlap;                           ///< of all references
-    std::string drawn_by;                      ///< the history of the last training labels
-    std::vector<std::string> without_training; ///< the messages about maps with unknown training pixels
+    Overlap overlap;                           ///< sum over all references
+    std::string drawn_by;                      ///< history of the labels of the last training file
+    std::vector<std::string> without_training; ///< messages about maps whose training pixels are unknown
 };
 
 bool same_name(const std::string& a, const std::string& b) { return a == b || differ_in_composition(a, b); }
 
-/// Splits -leave-out into words. A text that is not a list stays whole: LabelSource refuses it.
+/// Splits -leave-out into words. A text that is not a list is kept whole, and LabelSource then rejects it.
 std::vector<std::string> left_out_words(const std::vector<std::string>& texts) {
     std::vector<std::string> words;
     for (const auto& text : texts) {
@@ -188,9 +190,9 @@ int number_of(const std::string& word) {
     return std::to_string(value) == word ? value : 0;
 }
 
-/// Returns the names that a word of -leave-out stands for in a file with this legend. A number stands for
-/// the name that the first fold with this number gives it, and for itself if the class has no name in this
-/// file.
+/// Returns the class names that a word of -leave-out stands for in a file with the given legend. A number
+/// stands for the name that the first fold gives to this number. If the legend has no name for the number,
+/// the number also stands for itself.
 std::vector<std::string> asked_of(const std::string& word, const std::vector<raster::LabelClass>& legend,
                                   const Known& known) {
     const int value = number_of(word);
@@ -205,8 +207,8 @@ std::vector<std::string> asked_of(const std::string& word, const std::vector<ras
     return asked;
 }
 
-/// Replaces the numbers in -leave-out by the names of these classes, because folds may number classes
-/// differently. `learn`: these labels are the reference; later folds also use its names.
+/// Replaces the numbers in -leave-out by class names, because the folds may number their classes differently.
+/// `learn`: true if the labels are the reference, whose names are also used in later folds.
 void leave_out_by_name(raster::LabelOptions& labels, const raster::Grid& grid, Known& known, bool learn) {
     const auto words = left_out_words(labels.leave_out);
     if (learn) known.asked.clear();
@@ -233,7 +235,7 @@ void leave_out_by_name(raster::LabelOptions& labels, const raster::Grid& grid, K
     }
 }
 
-/// Returns the words whose forms are all missing.
+/// Returns the words for which all class names are missing.
 std::vector<std::string> words_of(const std::vector<std::pair<std::string, std::vector<std::string>>>& asked,
                                   const std::vector<std::string>& missing) {
     std::vector<std::string> words;
@@ -245,8 +247,8 @@ std::vector<std::string> words_of(const std::vector<std::pair<std::string, std::
     return words;
 }
 
-/// Returns the classes of a file. Two names that differ only in how their letters are composed are one name:
-/// programs that take names from files on macOS write accents as separate characters.
+/// Returns the classes of a file. Two names are equal if they differ only in Unicode composition: programs on
+/// macOS may write an accent as a separate character.
 std::vector<raster::LabelClass> legend_of(tool::Run& run, const raster::LabelSource& source,
                                           std::vector<std::string>& known) {
     auto legend = source.legend();
@@ -301,16 +303,16 @@ accuracy::Confusion compare(tool::Run& run, const Files& files, Known& known) {
     return confusion;
 }
 
-/// Is true where both hold 0 and the same single class, and neither states the meaning of 0: with one class
-/// there is nothing to assess.
+/// Returns true if map and reference both contain 0 and the same single class, and neither file states the
+/// meaning of 0. With one class there is nothing to assess.
 bool zero_is_the_other_class(const Files& files, const std::string& unclassified) {
     const auto &map = *files.map, &reference = *files.reference;
     return unclassified == "ignore" && map.zero_is_open() && reference.zero_is_open() && map.zeros() > 0 &&
            reference.zeros() > 0 && map.only_class() != 0 && map.only_class() == reference.only_class();
 }
 
-/// Counts the overlap in one row. `wide`: three rows of training labels, of which the middle one belongs to
-/// `judged` (0 or 1 per sample).
+/// Counts the overlap in one row. `judged`: one value per sample, 1 if the sample is assessed. `wide`: three
+/// rows of training labels; the middle row is the row of `judged`.
 void count_overlap(const std::vector<char>& judged, const std::array<const uint16_t*, 3>& wide, uint16_t none,
                    Overlap& overlap) {
     const auto samples = static_cast<int64_t>(judged.size());
@@ -329,7 +331,8 @@ void count_overlap(const std::vector<char>& judged, const std::array<const uint1
     }
 }
 
-/// Counts the test pixels that are training pixels or touch one, into `report` and `known`.
+/// Counts the test pixels that are training pixels or touch a training pixel. Adds the counts to `report` and
+/// `known`.
 void compare_with_training(tool::Run& run, const Settings& s, const Files& files, Json& report,
                            Known& known) {
     const auto& grid = files.map->grid();
@@ -374,8 +377,8 @@ void compare_with_training(tool::Run& run, const Settings& s, const Files& files
     known.drawn_by = training->item("HSI_HISTORY");
 }
 
-/// Warns once for all maps where test pixels are training pixels, or where many touch one. The advice leaves
-/// out steps that the history of the training labels shows.
+/// Warns once for all maps if test pixels are training pixels, or if many test pixels touch a training pixel.
+/// The advice omits steps that are already in the history of the training labels.
 void warn_of_overlap(tool::Run& run, const Known& known, const std::string& of) {
     const Overlap& overlap = known.overlap;
     if (overlap.trained > 0)
@@ -398,8 +401,8 @@ void warn_of_overlap(tool::Run& run, const Known& known, const std::string& of) 
                  (maps > 1 ? "; the same applies to " + counted(maps - 1, "other map") : std::string()));
 }
 
-/// Returns the tool in the map's history that uses the neighbours of a pixel; empty if there is none, or if
-/// it is unknown.
+/// Returns the tool in the map's history that uses neighbouring pixels; empty if the history is unknown or
+/// contains no such tool.
 std::string tool_with_neighbours(const tool::Run& run, const std::string& history) {
     std::string found;
     size_t first = std::string::npos;
@@ -413,24 +416,22 @@ std::string tool_with_neighbours(const tool::Run& run, const std::string& histor
     return found;
 }
 
-/// Returns the path of the labels that a model names, at the stated path or next to the map; empty if
-/// unknown.
+/// Returns the path of the labels that the file of a model states; empty if the path is unknown.
 std::string labels_of_model(const std::string& model) {
     std::error_code error;
     if (const auto there = std::filesystem::status(model, error);
         std::filesystem::exists(there) && !std::filesystem::is_regular_file(there))
-        return {}; // a map from a stranger may name a pipe
+        return {}; // the map may come from someone else, and name a pipe
     try {
         const Json json = Json::parse(raster::read_input(model, largest_file::model), nullptr, false);
         if (json.is_object() && json.contains("training") && json["training"].is_object())
             return json["training"].value("labels", std::string());
-    } catch (const std::exception&) { // it was moved
+    } catch (const std::exception&) { // the file of the model was moved
     }
     return {};
 }
 
-/// Keeps the message about a map that was made with neighbouring pixels and whose training pixels are
-/// unknown.
+/// Stores a message if the map was made with neighbouring pixels and its training pixels are unknown.
 void note_without_training(const tool::Run& run, const Settings& s, const raster::LabelSource& map,
                            Known& known) {
     const std::string tool = tool_with_neighbours(run, map.item("HSI_HISTORY"));
@@ -446,7 +447,7 @@ void note_without_training(const tool::Run& run, const Settings& s, const raster
                         : ": -training " + labels + ", which its model '" + model + "' names"));
 }
 
-/// Assesses one map against its reference, and describes both in `report`. Returns nothing with -dry-run.
+/// Assesses one map with its reference, and describes both in `report`. Returns nullopt with -dry-run.
 std::optional<accuracy::Result> judge(tool::Run& run, Settings s, Json& report, Known& known) {
     if (s.several() && !s.reference.leave_out.empty()) {
         const auto grid = raster::LabelSource::open(s.map)->grid();
@@ -485,7 +486,7 @@ std::optional<accuracy::Result> judge(tool::Run& run, Settings s, Json& report, 
     return result;
 }
 
-/// Returns the file of a fold if there is one, else the file that serves all folds.
+/// Returns the file of a fold if it exists, else the file that is used for all folds.
 std::string file_for_fold(tool::Run& run, const std::string& role, const std::string& path, int fold) {
     const std::string own = tools::file_of_fold(path, fold);
     if (!raster::is_there(own) && raster::is_there(path)) return path;
@@ -493,7 +494,7 @@ std::string file_for_fold(tool::Run& run, const std::string& role, const std::st
     return own;
 }
 
-/// Warns of classes with few reference pixels, and names the folds where there are several.
+/// Warns of classes with few reference pixels. If there are several folds, the message names them.
 void warn_of_few_pixels(tool::Run& run, const std::vector<accuracy::Result>& results) {
     struct Few {
         std::string name;
@@ -523,8 +524,8 @@ void warn_of_few_pixels(tool::Run& run, const std::vector<accuracy::Result>& res
              " pixels, one pixel changes an accuracy of the class by more than a tenth");
 }
 
-/// Warns of a single class: its agreement shows nothing, since the errors of a detector outside of the labels
-/// are not seen.
+/// Warns if there is only one class. Its agreement shows nothing: alarms of a detector outside of the labels
+/// are not counted as errors.
 void warn_of_one_class(tool::Run& run, const std::vector<accuracy::Result>& results) {
     int64_t alarms = 0, named = 0;
     for (const auto& r : results) {
@@ -541,14 +542,14 @@ void warn_of_one_class(tool::Run& run, const std::vector<accuracy::Result>& resu
                  "label the background");
 }
 
-/// Warns of map pixels in classes that no reference has: they come from another field, or from other labels.
-/// Classes that -leave-out names are expected to be missing.
+/// Warns of map pixels with classes that are missing in all references. The cause may be labels of another
+/// field or of another scene. Classes in -leave-out are expected to be missing.
 void warn_of_unknown_classes(tool::Run& run, const std::vector<accuracy::Result>& results,
                              const std::vector<std::string>& left_out) {
     constexpr size_t most = 5;
     using Class = std::pair<int, std::string>;
     std::set<Class> known;
-    std::map<Class, int64_t> lacking; // pixels
+    std::map<Class, int64_t> lacking; // number of pixels per class
     int64_t judged = 0, pixels = 0;
     for (const auto& result : results) {
         judged += result.pixels;
@@ -593,7 +594,7 @@ void check_left_out(const std::vector<accuracy::Result>& results, const std::vec
                      "The remaining classes are " + joined(list, ", ") + ".");
 }
 
-/// Keeps in `all` only the words that this reference lacks too.
+/// Removes the words from `all` that are not in `lacking`. With `first`, `all` is set to `lacking`.
 void keep_common(bool first, const std::vector<std::string>& lacking, std::vector<std::string>& all) {
     if (first) all = lacking;
     std::erase_if(all, [&](const std::string& word) {
@@ -603,7 +604,7 @@ void keep_common(bool first, const std::vector<std::string>& lacking, std::vecto
 
 std::vector<accuracy::Result> judge_folds(tool::Run& run, const Settings& s) {
     std::vector<accuracy::Result> results;
-    std::vector<std::string> missing; // missing from all references so far
+    std::vector<std::string> missing; // words of -leave-out that are missing in all references so far
     Known known;
     auto& folds = run.report()["folds"] = Json::array();
     for (int k = 1; k <= s.folds; ++k) {
@@ -630,8 +631,8 @@ std::vector<accuracy::Result> judge_folds(tool::Run& run, const Settings& s) {
     return results;
 }
 
-/// Assesses map and reference together with the pairs of -with: it adds their matrices. Returns nothing with
-/// -dry-run.
+/// Assesses the map and its reference together with the pairs of -with: their confusion matrices are added.
+/// Returns nullopt with -dry-run.
 std::optional<accuracy::Result> judge_all(tool::Run& run, const Settings& s, Known& known) {
     const auto pairs = tools::listed_pairs(run, "-with", s.with);
     if (pairs.empty()) return judge(run, s, run.report(), known);
@@ -650,7 +651,7 @@ std::optional<accuracy::Result> judge_all(tool::Run& run, const Settings& s, Kno
         all.push_back(std::move(own));
     }
     std::vector<accuracy::Result> results;
-    std::vector<std::string> missing; // of -leave-out, from all references so far
+    std::vector<std::string> missing; // words of -leave-out that are missing in all references so far
     auto& list = run.report()["with"] = Json::array();
     for (Settings& own : all) {
         Json facts = Json::object();
@@ -755,7 +756,9 @@ void declare(tool::Builder& args) {
         tools::PlotOutput::check_name("recall", s.recall);
         s.map.zero = s.reference.zero;
         const std::string path = s.training.path;
-        s.training = s.reference; // both are read alike, even if one is a raster and the other holds polygons
+        // Training labels are read in the same way as the reference, even if one is a raster and the other
+        // has polygons.
+        s.training = s.reference;
         s.training.path = path;
         s.training.said_of_another = true;
     });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// gdal_hsi_atdca: finds targets in a scene and writes them as points. The search reads the scene once when it
-// fits into memory; further passes only for -t auto (covariance), -map and -scores.
+// gdal_hsi_atdca: finds targets in a scene and writes them as points. The search reads the scene once if it
+// fits into memory. -t auto (covariance), -map and -scores need further passes.
 #include "atdca/atdca.h"
 #include "core/error.h"
 #include "links/links.h"
@@ -46,14 +46,13 @@ struct Settings : tools::TargetCount {
     std::vector<std::string> with;
 };
 
-// Every pixel beside the targets: -map and -scores
+// Outputs for all pixels: -map and -scores
 // ----------------------------------------------------------------------------------------------------------
 
-/// The rasters that classify: a label map, and scores per target.
+/// The rasters of the classification: a label map, and the scores of each target.
 class TargetRasters {
   public:
-    /// A map whose name ends in .vrt has no pixels: it refers to `like`, the cube that it
-    /// classifies.
+    /// A map whose name ends in .vrt stores no pixels, but refers to `like`, the cube that is classified.
     TargetRasters(const tool::Run& run, const Settings& s, const stream::CubeShape& shape, int targets,
                   const raster::RasterSource& like) {
         const auto options = [&](const std::string& role, const std::string& path) {
@@ -73,7 +72,7 @@ class TargetRasters {
             spec.type = targets <= 255 ? "Byte" : "UInt16";
             spec.bands = {{"Nearest target", {}}};
             spec.nodata = 0;
-            // 0 would be a class: NaN marks missing pixels and pixels too far from all targets
+            // NaN marks missing pixels and pixels that are too far from all targets. 0 would be a class.
             spec.keep_nan = true;
             spec.categories = {"Unclassified"};
             spec.colours = {{0, 0, 0, 0}};
@@ -107,7 +106,7 @@ class TargetRasters {
         m_outputs.check(like);
     }
 
-    /// Returns the outputs that hold pixels: the map, then the scores.
+    /// The outputs with stored pixels: the map, then the scores.
     raster::OutputSet& outputs() { return m_outputs; }
     bool virtual_map() const { return m_virtual; }
 
@@ -135,7 +134,7 @@ class TargetRasters {
   private:
     raster::OutputSet m_outputs;
     bool m_virtual = false;
-    std::pair<raster::OutputOptions, raster::OutputSpec> m_map; ///< when it is virtual
+    std::pair<raster::OutputOptions, raster::OutputSpec> m_map; ///< options and description of a virtual map
 };
 
 /// Writes -map and -scores: compares each pixel of the cube with the targets' spectra, in one pass.
@@ -194,8 +193,8 @@ void run_atdca(tool::Run& run, Settings s) {
     options.method = s.method == "osp" ? atdca::Method::osp : atdca::Method::gs;
     options.score = s.score == "abs" ? atdca::Score::absolute : atdca::Score::sign;
     options.targets = s.number;
-    // Reading cached files is as fast as reading a copy, and making the copy takes longer than the few scans
-    // of OSP. GS needs twice as many scans.
+    // If the file is in the page cache, reading it is as fast as reading a copy in memory. Making the copy
+    // takes longer than the few scans of OSP. GS needs twice as many scans.
     options.keep_scene = options.method == atdca::Method::gs || many || !source->held_by_system();
     const bool further = !s.map.empty() || !s.scores.empty();
     tool::end_of_plan(run, [&] {

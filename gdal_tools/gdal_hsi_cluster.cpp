@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// gdal_hsi_cluster: k-means of a scene's spectra. One pass that finds valid pixels and a sample for the
-// start, and keeps the scene where memory allows; else a pass an iteration.
+// gdal_hsi_cluster: k-means of a scene's spectra. The first pass finds the valid pixels and a sample for the
+// start, and keeps the scene if there is enough memory. Otherwise each iteration is a pass.
 #include "cluster/cluster.h"
 #include "cluster/device_scene.h"
 #include "core/counted.h"
@@ -36,9 +36,9 @@ using tool::Content;
 
 struct Settings {
     cluster::Options options;
-    int count = 0; ///< of clusters; 0: one per spectrum of -start
+    int count = 0; ///< number of clusters; 0: one cluster per spectrum of -start
     std::string start, centres;
-    std::vector<std::string> start_spectra; ///< of -start; empty: all
+    std::vector<std::string> start_spectra; ///< names of the spectra of -start that are used; empty: all
     double library_scale = 1;
     bool any_scale = false, json = false;
     tools::BandFit fit = tools::BandFit::automatic;
@@ -68,7 +68,7 @@ cluster::Centres centres_of(const Settings& s, const tools::FittedSpectra& libra
     return centres;
 }
 
-/// Refuses a number of spectra that is out of the range of clusters.
+/// Throws if -k differs from the number of spectra of -start, or if that number is out of range.
 void check_start(const Settings& s, size_t spectra) {
     if (s.count > 0 && static_cast<size_t>(s.count) != spectra)
         throw UsageError("-k " + std::to_string(s.count) + " differs from -start " + s.start +
@@ -96,7 +96,7 @@ raster::OutputSet outputs_of(const tool::Run& run, const Settings& s, const rast
     return tool::plan_classification(run, scene, classes, "", "", items);
 }
 
-/// Returns the spectra of the centres in the units of src.
+/// Returns the spectra of the centres, in the units of the scene.
 raster::SpectralLibrary library_of(const cluster::Result& found, const raster::RasterSource& scene) {
     auto library = tools::library_for(scene);
     const tools::BandScales scales(scene);
@@ -143,8 +143,8 @@ void report_clusters(tool::Run& run, const Settings& s, const cluster::Result& f
     run.note("The smallest has " + counted(*least, "pixel") + ", the largest " + std::to_string(*most));
 }
 
-/// Writes the map: from memory where the iterations saw each pixel in this process, else by comparison with
-/// the centres.
+/// Writes the map. If the iterations of this process saw all pixels, the labels are in memory. Otherwise each
+/// pixel is compared with the centres again.
 void write_map(tool::Run& run, const Settings& s, const tool::Scene& scene,
                const cluster::Clustering& clustering, const cluster::Result& found) {
     auto outputs = outputs_of(run, s, *scene.raster(), found.centres.count);
@@ -164,7 +164,7 @@ void write_map(tool::Run& run, const Settings& s, const tool::Scene& scene,
 
 using ClusterComputing = tool::Computing<cluster::Backend>;
 
-/// Returns room for the scene on the device; null where the CPU clusters.
+/// Returns device memory for the scene; null if clustering runs on the CPU.
 std::unique_ptr<cluster::DeviceScene> place_on_device(tool::Run& run, const Settings& s,
                                                       ClusterComputing& computing,
                                                       const stream::CubeShape& shape, int clusters) {
@@ -176,7 +176,8 @@ std::unique_ptr<cluster::DeviceScene> place_on_device(tool::Run& run, const Sett
     return nullptr;
 }
 
-/// Clusters the scene as it is now. Returns false when no pixel is valid. start: empty without -start.
+/// Clusters the scene with its current bands. Returns false if no pixel is valid. start: initial centres;
+/// empty without -start.
 bool cluster_scene(tool::Run& run, const Settings& s, ClusterComputing& computing, const tool::Scene& scene,
                    cluster::Centres start) {
     const auto source = scene.counted();
@@ -219,8 +220,8 @@ bool cluster_scene(tool::Run& run, const Settings& s, ClusterComputing& computin
     return true;
 }
 
-/// Chooses the device, by the usual number of iterations or the allowed one if it is lower. The ranks of a
-/// job cluster on the CPU, where each has its part of the scene.
+/// Chooses the device for the allowed number of iterations, or for the usual number if it is smaller. MPI
+/// ranks cluster on the CPU, and each rank has a part of the scene.
 std::vector<CudaDevice> choose_device(tool::Run& run, const Settings& s, const stream::CubeShape& shape,
                                       int clusters) {
     if (run.ranks().several()) {
@@ -255,7 +256,7 @@ void run_cluster(tool::Run& run, Settings s) {
                                    "the centres start far from the pixels, but move to them");
     }
     const int wanted = library.spectra.empty() ? s.count : static_cast<int>(library.spectra.size());
-    // Refuses outputs that cannot be written before the work begins.
+    // Rejects outputs that cannot be written, before the work begins.
     outputs_of(run, s, *source, wanted);
     if (!s.centres.empty())
         raster::check_library_output(

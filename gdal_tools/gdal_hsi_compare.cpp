@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// gdal_hsi_compare: compares two scenes of one size. One pass over both for the spectral metrics and ssim, up
-// to three more before it for ranges, thresholds and flat zones if ssim or sr are requested.
+// gdal_hsi_compare: compares two scenes of one size. One pass over both scenes computes the spectral metrics
+// and ssim. ssim and sr need up to three earlier passes for ranges, thresholds and flat zones.
 #include "compare/measurement.h"
 #include "core/counted.h"
 #include "core/error.h"
@@ -32,7 +32,7 @@ std::vector<std::string> split(const std::string& text, char at) {
     }
 }
 
-/// Returns 1-based numbers from "3" or "5-8".
+/// Returns 1-based band numbers from "3" or "5-8".
 std::vector<int> band_range(const std::string& text, const std::string& whole) {
     const auto refuse = [&] {
         throw UsageError("-band: '" + whole + "' is not a list of band pairs",

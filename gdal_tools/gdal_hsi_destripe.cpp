@@ -55,7 +55,7 @@ raster::OutputSpec spec_of(const raster::RasterSource& scene) {
     return spec;
 }
 
-/// Finds the levels of columns in one pass. Bands without a value are left out.
+/// Finds the levels of the columns in one pass. Omits bands without values.
 destripe::Columns columns_of(tool::Run& run, const Settings& s, tool::Scene& scene) {
     std::unique_ptr<destripe::LevelScan> scan;
     const bool any = scene.attempt([&](bool again) {
@@ -66,7 +66,7 @@ destripe::Columns columns_of(tool::Run& run, const Settings& s, tool::Scene& sce
         if (!tool::run_pass(run, *cube, *scan, {}, pass)) {
             const size_t count = static_cast<size_t>(scene.shape().bands * scene.shape().samples);
             scan.reset();
-            return count > 0; // reached with -dry-run
+            return count > 0; // is executed only with -dry-run
         }
         return scan->valid_pixels() > 0;
     });

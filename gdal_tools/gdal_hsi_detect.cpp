@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// gdal_hsi_detect: scores of targets or anomalies. One pass computes the moments of the background if the
-// method needs them, and one pass the scores. Local RX needs a single pass, which reads its background from a
-// halo, and groups of columns need one too. The groups of a map get their moments together in one pass.
+// gdal_hsi_detect: computes scores of targets or anomalies. One pass computes the moments of the background
+// if the method needs them, and one pass computes the scores. Local RX takes one pass, and reads the
+// background from a halo around each tile. Groups of columns also take one pass. If a map defines the groups,
+// one pass computes the moments of all groups.
 #include "core/error.h"
 #include "gdal_hsi_detect/approaches.h"
 #include "gdal_hsi_detect/options.h"
@@ -64,7 +65,7 @@ void run_detect(tool::Run& run, const Settings& s) {
     std::visit(Dispatch{run, s, source, targets, mask.get(), given ? &*given : nullptr}, s.how);
 }
 
-/// Holds the options of a call, and their result.
+/// Holds the options of a call, and the settings made from them.
 struct Declared {
     Options options;
     Settings settings;

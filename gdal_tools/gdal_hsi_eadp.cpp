@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// gdal_hsi_eadp: extended anisotropic diffusion profile, scene to profile: covariance, projection on
-// components, range and histogram of their gradients, diffusion.
+// gdal_hsi_eadp: extended anisotropic diffusion profile of a scene. The steps are the covariance, the
+// projection on components, the range and histogram of their gradients, and the diffusion.
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/host_memory.h"
@@ -61,11 +61,11 @@ const char* name_of(const char* const* names, E value) {
     return names[static_cast<int>(value)];
 }
 
-/// Describes the raster of the profile. `facts` is null before they are known.
+/// Describes the raster of the profile. `facts`: null before the scans.
 raster::OutputSpec profile_spec(const stream::CubeShape& scene, const Settings& settings,
                                 const std::vector<std::string>& component_names,
                                 const eadp::ProfileFacts* facts) {
-    bool holes = true; // assumed until the scans have counted
+    bool holes = true; // assumed until the scans have counted the pixels
     if (facts) {
         holes = false;
         for (const auto& f : facts->components)
@@ -116,7 +116,7 @@ raster::OutputSpec profile_spec(const stream::CubeShape& scene, const Settings& 
     return spec;
 }
 
-/// Puts steps and sweeps into the report, and prints them with -dry-run.
+/// Adds the diffusion steps and the sweeps to the report, and prints them with -dry-run.
 void print_schedule(tool::Run& run, const Settings& settings, int components) {
     const auto& o = settings.eadp;
     const auto stages = eadp::make_stages(o);
@@ -157,7 +157,7 @@ class Profiling {
           m_scene(run, open_scene(), m_settings.no_pca ? "" : "PCA"), m_components(count_components()),
           m_devices(choose_devices()),
           m_computing(run, "eadp", m_devices, eadp::simd_target(), eadp::make_cpu_backend),
-          // PCA runs on the device of the diffusion.
+          // PCA runs on the same devices as the diffusion.
           m_pca_computing(run, "pca", m_settings.no_pca ? std::vector<CudaDevice>() : m_devices,
                           pca::simd_target(), pca::make_cpu_backend, false),
           m_memory(run.buffer_memory()) {
@@ -230,7 +230,7 @@ class Profiling {
     eadp::ProfileRun m_profile;
     std::unique_ptr<raster::RasterSink> m_sink;
 
-    /// Opens the scene, with -statistics at the bands of these.
+    /// Opens the scene; with -statistics, with the bands of the statistics.
     std::shared_ptr<raster::RasterSource> open_scene() {
         auto source = m_run.open_source();
         if (m_settings.statistics.empty()) return source;
@@ -248,7 +248,7 @@ class Profiling {
                    : tools::component_count(m_settings.components, m_settings.components_given, bands);
     }
 
-    /// Chooses the devices, after it has refused outputs that cannot be written.
+    /// Chooses the devices. Before that, rejects outputs that cannot be written.
     std::vector<CudaDevice> choose_devices() {
         const auto& source = *m_scene.raster();
         const auto& destination = m_run.options().destination;
@@ -273,7 +273,8 @@ class Profiling {
         return tool::choose_devices(m_run, "eadp", work, 1);
     }
 
-    /// Is true on a CPU with enough memory: see eadp::DiffusionPlan::written.
+    /// Returns true if a run on the CPU can write finished bands while other threads compute further bands.
+    /// See eadp::Way::written.
     bool writes_beside() const {
         const auto& o = m_run.options();
         return m_takes_bands && o.threads > 1 && o.ranks <= 1 && !m_run.ranks().several() &&
@@ -283,7 +284,7 @@ class Profiling {
     stream::CubeShape planes_of(const stream::CubeSource& cube) const {
         return {cube.shape().samples, cube.shape().lines, m_components};
     }
-    /// Is true where component planes stay in memory: they take at most half of it.
+    /// Returns true if the component planes fit into half of m_memory.
     bool in_memory(const stream::CubeShape& planes) const {
         return planes.float_bytes() <= tool::half(m_memory);
     }
@@ -299,7 +300,7 @@ class Profiling {
         return eadp::make_profile(planes, m_settings.eadp, m_computing.backend(), open_sink, m_profile);
     }
 
-    /// Returns the bands themselves as profile bands, for -no-pca.
+    /// Computes the profile of the bands themselves, for -no-pca.
     eadp::ProfileFacts profile_bands() {
         const auto source = m_scene.raster();
         auto facts = profile_of(*source, *source, source->facts().bands.names, m_memory);
@@ -317,7 +318,7 @@ class Profiling {
                                                      {m_settings.components, m_settings.components_given,
                                                       tool::half(m_memory), m_profile.folder, pca_share(),
                                                       m_statistics ? &*m_statistics : nullptr});
-        m_components = made.components(); // bands without values are left out
+        m_components = made.components(); // bands without values are omitted
         model = made.model;
         std::vector<int> every(static_cast<size_t>(m_components));
         std::iota(every.begin(), every.end(), 0);
@@ -326,8 +327,8 @@ class Profiling {
     }
 };
 
-/// Computes the profile of the scene, or its plan with -dry-run: covariance and projection (unless the bands
-/// themselves are profiled), then ranges, histograms and diffusion of the component planes.
+/// Computes the profile of the scene, or prints its plan with -dry-run. Steps: covariance and projection
+/// (except with -no-pca), then ranges, histograms and diffusion of the component planes.
 void run_profile(tool::Run& run, const Settings& settings) {
     Profiling profiling(run, settings);
     tool::end_of_plan(run, [&] { profiling.show_plan(); });

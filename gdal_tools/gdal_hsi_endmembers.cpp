@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// gdal_hsi_endmembers: finds the pixels that span a scene, and writes them as points. Two passes: the moments
-// of the scene, then the components that the search uses, which are kept if there is enough memory.
+// gdal_hsi_endmembers: finds the pixels that span a scene, and writes them as points. The first pass computes
+// the moments of the scene. The second pass computes the components for the search, and keeps them if there
+// is enough memory.
 #include "atdca/atdca.h"
 #include "core/counted.h"
 #include "core/error.h"
@@ -45,7 +46,7 @@ using tool::Content;
 struct Settings {
     raster::VectorOptions members;
     std::string method = "nfindr", original, spectra, numbers, curve;
-    int count = 0; ///< last number of a range
+    int count = 0; ///< number of endmembers, or the last number of a range
     int first = 0; ///< first number of a range; 0 if there is no range
     uint64_t seed = 1;
     bool residual = false;
@@ -53,8 +54,8 @@ struct Settings {
     std::vector<std::string> with;
 };
 
-/// Holds the result of a search: the endmembers; with -residual also those of a search for one fewer, if at
-/// least two remain; and for a range the variance of the scene, averaged over the bands.
+/// The result of a search. `fewer`: for -residual, the result of a search for one endmember fewer, if at
+/// least two remain. `variance`: for a range, the variance of the scene, averaged over the bands.
 struct Found {
     std::vector<atdca::Target> members, fewer;
     double variance = 0;
@@ -87,7 +88,7 @@ Found find_by_atdca(tool::Run& run, const Settings& s, tool::Scene& scene) {
     options.keep_scene = !s.with.empty() || !scene.raster()->held_by_system();
     tool::end_of_plan(run, [&] { tools::print_search_plan(run, *scene.counted(), options); });
     double variance = 0;
-    if (s.first > 0) { // this search does not compute the moments that a range needs
+    if (s.first > 0) { // the search with ATDCA does not compute the moments, which a range needs
         scene.set_fate(nullptr);
         variance = mean_variance(scene.scan("moments", 0.1, [&] { return moments_of(scene); }));
     }
@@ -158,9 +159,9 @@ Found find_by_projection(tool::Run& run, const Settings& s, tool::Scene& scene) 
     return all;
 }
 
-/// Computes in one pass the residuals of fully constrained unmixing with each of several sets of endmembers.
-/// Each tile is read once and unmixed with one set after another. Squares of errors are added exactly, so
-/// that tiles and other sets do not change any bit.
+/// Unmixes each pixel with several sets of endmembers (FCLS) in one pass, and computes the residual of each
+/// set. Each tile is read once. The squared errors are added exactly, so the result does not depend on the
+/// tiles or on the other sets.
 class Residuals final : public stream::Operation {
   public:
     explicit Residuals(const std::vector<unmix::Endmembers>& sets) : m_squares(sets.size()) {
@@ -169,7 +170,7 @@ class Residuals final : public stream::Operation {
             m_most = std::max(m_most, set.count());
         }
     }
-    /// Returns the root mean square over pixels and bands.
+    /// Returns the root mean square error of set k, over pixels and bands.
     double of(size_t k) const {
         return std::sqrt(m_squares.value(k) / static_cast<double>(m_steps[k]->valid()));
     }
@@ -221,8 +222,8 @@ class Residuals final : public stream::Operation {
             }
         }
         std::vector<std::unique_ptr<stream::Worker>> steps;
-        std::vector<int> counts;    ///< numbers of endmembers
-        std::vector<float> results; ///< abundances and errors for one set
+        std::vector<int> counts;    ///< number of endmembers of each set
+        std::vector<float> results; ///< abundances and errors of the current set
         math::ExactSums squares;
     };
 
@@ -246,9 +247,9 @@ unmix::Endmembers endmembers_of(tool::Run& run, const tool::Scene& scene, const 
     return endmembers;
 }
 
-/// Returns, for each of the sets, the root mean square over pixels and bands of the residuals of fully
-/// constrained unmixing. Processes a few sets in each pass, because their buffers take memory from the tiles.
-/// share: part of the progress.
+/// Returns the residual of fully constrained unmixing for each set: the root mean square over pixels and
+/// bands. Processes at most 32 sets in one pass, because their buffers reduce the memory for tiles. share:
+/// part of the progress bar.
 std::vector<double> residuals_of(tool::Run& run, tool::Scene& scene,
                                  const std::vector<unmix::Endmembers>& sets, double share) {
     constexpr size_t at_once = 32;
@@ -265,7 +266,7 @@ std::vector<double> residuals_of(tool::Run& run, tool::Scene& scene,
     return found;
 }
 
-/// Warns if more than half of the pixels are endmembers, because so many explain any scene.
+/// Warns if more than half of the pixels are endmembers. So many endmembers explain any scene.
 void warn_of_few_pixels(tool::Run& run, const Found& found) {
     const auto count = static_cast<int64_t>(found.members.size());
     if (2 * count <= found.pixels) return;
@@ -274,7 +275,7 @@ void warn_of_few_pixels(tool::Run& run, const Found& found) {
              "(-t), or a larger scene");
 }
 
-/// Reports for -residual how well the endmembers explain the scene, and warns if one endmember fewer is
+/// Reports for -residual how well the endmembers explain the scene. Warns if one endmember fewer explains it
 /// better.
 void report_residual(tool::Run& run, const Settings& s, tool::Scene& scene, const tools::ManyScenes* many,
                      const Found& found) {
@@ -307,19 +308,19 @@ void report_residual(tool::Run& run, const Settings& s, tool::Scene& scene, cons
 
 // --- A range of numbers: -t 2-20
 
-/// Holds how much of the scene the first t endmembers explain.
+/// Describes how well the first t endmembers explain the scene.
 struct Step {
     int t = 0;
-    double height = 0;     ///< distance of the t-th endmember from the affine hull of those before it
+    double height = 0;     ///< distance of endmember t from the affine hull of the earlier endmembers
     double log_volume = 0; ///< log10 of the volume of the simplex; -inf if the simplex is flat
-    double rmse = 0;       ///< of fully constrained unmixing, over pixels and bands
+    double rmse = 0;       ///< root mean square error of fully constrained unmixing, over pixels and bands
     double explained = 0;  ///< 1 - rmse^2 / variance
-    double gain = 0;       ///< increase of `explained` by the last endmember; in the first step, by all of
-                           ///< its endmembers
+    /// Increase of `explained` by the last endmember; in the first step, equal to `explained`.
+    double gain = 0;
 };
 
-/// Returns the distance of each vertex of a simplex from the affine hull of those before it; 0 for the first
-/// vertex.
+/// Returns the distance of each vertex of a simplex from the affine hull of the earlier vertices; 0 for the
+/// first vertex.
 std::vector<double> heights_of(const std::vector<std::vector<double>>& spectra) {
     std::vector<std::vector<double>> basis;
     std::vector<double> heights{0.0};
@@ -327,7 +328,8 @@ std::vector<double> heights_of(const std::vector<std::vector<double>>& spectra) 
         std::vector<double> v(spectra[k]);
         for (size_t b = 0; b < v.size(); ++b)
             v[b] -= spectra.front()[b];
-        for (int twice = 0; twice < 2; ++twice) // after one turn, rounding errors remain
+        // The second turn removes the rounding errors of the first turn.
+        for (int twice = 0; twice < 2; ++twice)
             for (const auto& q : basis) {
                 const double product = std::inner_product(q.begin(), q.end(), v.begin(), 0.0);
                 for (size_t b = 0; b < v.size(); ++b)
@@ -342,8 +344,8 @@ std::vector<double> heights_of(const std::vector<std::vector<double>>& spectra) 
     return heights;
 }
 
-/// Unmixes the scene with the first 2, 3, ... endmembers, beginning with s.first. Ends at an endmember that
-/// is a mixture of others.
+/// Unmixes the scene with the first s.first, s.first + 1, ... endmembers. Stops at an endmember that is a
+/// mixture of the earlier endmembers.
 std::vector<Step> explain(tool::Run& run, const Settings& s, tool::Scene& scene,
                           const tools::ManyScenes* many, const Found& found) {
     const auto all = endmembers_of(run, scene, many, found.members);
@@ -355,8 +357,8 @@ std::vector<Step> explain(tool::Run& run, const Settings& s, tool::Scene& scene,
         Step step;
         step.t = t;
         step.height = heights[static_cast<size_t>(t) - 1];
-        log_volume += math::log10(step.height / (t - 1)); // the volume of t vertices is the product of
-                                                          // heights over (t - 1)!
+        // The volume of a simplex with t vertices is the product of the heights, divided by (t - 1)!.
+        log_volume += math::log10(step.height / (t - 1));
         step.log_volume = log_volume;
         if (t < s.first) continue;
         unmix::Endmembers some;
@@ -384,12 +386,12 @@ std::vector<Step> explain(tool::Run& run, const Settings& s, tool::Scene& scene,
 
 constexpr double least_depth = 0.05;
 
-/// Returns the knee of the residuals: the step with the greatest distance from the chord between the first
-/// and the last step, in a square whose sides are the range and the decrease of the curve. This is the
-/// maximum of the difference curve of V. Satopaa, J. Albrecht, D. Irwin, B. Raghavan: Finding a "kneedle" in
-/// a haystack: detecting knee points in system behavior, ICDCS workshops 2011, without smoothing. Returns
-/// nullopt for fewer than three steps, and for a curve that does not fall or falls evenly (a depth below
-/// least_depth).
+/// Returns the knee of the residuals. The curve is scaled to a unit square. The knee is the step with the
+/// greatest distance from the chord between the first and the last step. This is the maximum of the
+/// difference curve, without smoothing, of V. Satopaa, J. Albrecht, D. Irwin, B. Raghavan: Finding a
+/// "kneedle" in a haystack: detecting knee points in system behavior, ICDCS workshops 2011. Returns nullopt
+/// for fewer than three steps, for a curve that does not fall, and for a curve that falls evenly (a depth
+/// below least_depth).
 std::optional<size_t> knee_of(const std::vector<Step>& steps) {
     if (steps.size() < 3) return {};
     const double fall = steps.front().rmse - steps.back().rmse;
@@ -408,7 +410,7 @@ std::optional<size_t> knee_of(const std::vector<Step>& steps) {
     return best;
 }
 
-/// Returns a power of ten as text, such as "1.25e+340", which a double cannot represent.
+/// Returns a power of ten as text, such as "1.25e+340". A double cannot represent this number.
 std::string power_text(double log10) {
     if (std::isinf(log10)) return "0";
     double exponent = std::floor(log10), digits = std::round(std::pow(10, log10 - exponent) * 1e4) / 1e4;
@@ -437,13 +439,13 @@ std::string quoted_cell(const std::string& text) {
     return cell + "\"";
 }
 
-/// Is true if -plot requests the table.
+/// Returns true if the file of -plot is a table.
 bool is_table(const std::string& path) {
     return path.size() > 4 && equal_names(path.substr(path.size() - 4), ".csv");
 }
 
-/// Returns the table of the steps as CSV. scenes: the scene of each endmember; empty if there is only one
-/// scene.
+/// Returns the table of the steps as CSV. scenes: name of the scene of each endmember; empty if there is only
+/// one scene.
 std::string csv_of(const std::vector<Step>& steps, const std::vector<atdca::Target>& members,
                    const std::vector<std::string>& scenes, int chosen) {
     std::string text = "t,line,sample,height,log10_volume,rmse,explained,gain,chosen";
@@ -491,12 +493,12 @@ tools::Plot plot_of(const std::vector<Step>& steps, int chosen) {
     return plot;
 }
 
-/// Computes for "-t 2-20" the explained part for every number, and writes it as a table, to the report and to
-/// the plot. Returns the chosen number, which is at the knee, or the last one.
+/// Computes, for "-t 2-20", the residual with each number of endmembers. Writes the results as a table, into
+/// the report and as a plot. Returns the number at the knee, or the last number if there is no knee.
 int choose_number(tool::Run& run, const Settings& s, tool::Scene& scene, const tools::ManyScenes* many,
                   Found found, const tools::PlotOutput& plot) {
     const auto steps = explain(run, s, scene, many, found);
-    std::vector<std::string> scenes; // used with -with
+    std::vector<std::string> scenes; // name of each endmember's scene; empty without -with
     for (auto& member : found.members) {
         if (many == nullptr) break;
         const auto place = many->place_of(member.line);
@@ -549,7 +551,7 @@ int choose_number(tool::Run& run, const Settings& s, tool::Scene& scene, const t
     return chosen;
 }
 
-/// Reads "12" or "2-20" into the settings. \throws UsageError.
+/// Reads the number or range of -t ("12" or "2-20") into the settings. \throws UsageError.
 void read_numbers(Settings& s) {
     const char *at = s.numbers.data(), *const end = at + s.numbers.size();
     const auto number = [&](int& value) {

@@ -71,7 +71,7 @@ void add_range(Plan& plan, const raster::RasterSource& scene, const std::string&
     plan.ranges.push_back(std::move(range));
 }
 
-/// Refuses ranges that share a band, because -output removed has each band once.
+/// Rejects ranges that share a band, because -output removed writes each band once.
 void refuse_shared(const Plan& plan, const raster::RasterSource& scene) {
     std::vector<int> owner(static_cast<size_t>(scene.shape().bands), -1);
     for (size_t k = 0; k < plan.ranges.size(); ++k)
@@ -101,7 +101,7 @@ Plan plan_of(const Settings& s, const raster::RasterSource& scene) {
     return plan;
 }
 
-/// Returns the scene with only the bands of the ranges, and changes the indices of the plan accordingly.
+/// Returns the scene with only the bands of the ranges, and changes the band indices of the plan to match.
 std::shared_ptr<raster::RasterSource> cut_to(Plan& plan, const std::shared_ptr<raster::RasterSource>& scene) {
     for (auto& range : plan.ranges)
         for (size_t& b : range.bands)
@@ -175,8 +175,8 @@ void write_virtual(tool::Run& run, const Settings& s, const raster::RasterSource
 // The run
 // ----------------------------------------------------------------------------------------------------------
 
-/// Returns the scene with its scaled values where bands have different factors, or offsets, because these
-/// change the form of the spectrum.
+/// Returns the scene. If its bands have offsets or different scale factors, returns its scaled values,
+/// because offsets and factors change the shape of a spectrum.
 std::shared_ptr<raster::RasterSource> meant_values(tool::Run& run,
                                                    std::shared_ptr<raster::RasterSource> source) {
     const bool apply = !source->facts().bands.values.one_factor();
@@ -213,7 +213,7 @@ tool::Work work_of(const Settings& s, const Plan& plan, const raster::RasterSour
     return work;
 }
 
-/// Runs one pass. Returns false if no pixel is valid.
+/// Makes the pass. Returns false if no pixel is valid.
 bool measure(tool::Run& run, const Settings& s, FeatureComputing& computing,
              const std::shared_ptr<raster::RasterSource>& all, double share) {
     auto plan = plan_of(s, *all);
@@ -243,8 +243,8 @@ bool measure(tool::Run& run, const Settings& s, FeatureComputing& computing,
 // A library
 // ----------------------------------------------------------------------------------------------------------
 
-/// Holds one spectrum in one range, with the bands where it has a value and their wavelengths x. Empty if
-/// there are fewer than 3 bands, or no continuum.
+/// One spectrum in one range, divided by its continuum: the bands where the spectrum has a value, their
+/// wavelengths x (nm), and the ratios. Empty if fewer than 3 bands have a value, or if there is no continuum.
 struct RemovedRange {
     std::vector<size_t> bands;
     std::vector<double> x, ratio;
@@ -262,8 +262,8 @@ RemovedRange removed_range(const raster::SpectralLibrary& library, size_t spectr
     return out;
 }
 
-/// Writes the library with the spectra divided by their continua, or a table of features with one row for
-/// each spectrum and range.
+/// Writes the spectra divided by their continua as a library, or a table of features with one row per
+/// spectrum and range.
 void run_library(tool::Run& run, const Settings& s, raster::SpectralLibrary library) {
     const auto& o = run.options();
     const bool removed = s.output == features::Output::removed;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// gdal_hsi_gas: computes the enhancement of methane or carbon dioxide from radiance in one pass, with each
-// group of columns as its own background, and finds plumes in an enhancement.
+// gdal_hsi_gas: computes the enhancement of methane or carbon dioxide from radiance, and finds plumes in the
+// enhancement. The filter takes one pass; each group of columns has its own background.
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/text.h"
@@ -63,7 +63,7 @@ void take_groups(Settings& s) {
     if (!equal_names(s.columns_text, "all")) {
         const auto v = to_number(s.columns_text);
         constexpr double most = 1e9;
-        if (!v || *v != std::floor(*v)) // or v is NaN
+        if (!v || *v != std::floor(*v)) // also true for NaN
             throw UsageError("-columns-per-group: '" + s.columns_text + "' is not a whole number",
                              "Give a number of columns, or all.");
         if (*v < 1 || *v > most)
@@ -194,7 +194,8 @@ raster::OutputSpec spec_of(const Settings& s, const stream::CubeShape& shape) {
     return spec;
 }
 
-/// Reports the groups, and those without values. \throws Error if no group has values.
+/// Reports the number of groups, and the number of groups without results. \throws Error if no group has a
+/// result.
 void report_groups(tool::Run& run, const Settings& s, const gas::Filter& filter, int bands) {
     std::array<int64_t, 3> states{};
     int64_t least = std::numeric_limits<int64_t>::max();
@@ -231,8 +232,8 @@ void report_groups(tool::Run& run, const Settings& s, const gas::Filter& filter,
                  ": the filter loses much of its contrast. " + advice);
 }
 
-/// Warns of reflectance, which it recognises by the product, the unit or the name of the file, because values
-/// alone do not distinguish it from radiance.
+/// Warns if the scene seems to contain reflectance. The product, the unit or the file name show this; the
+/// values alone do not distinguish reflectance from radiance.
 void warn_of_reflectance(tool::Run& run, const raster::RasterSource& scene) {
     const auto& facts = scene.facts();
     const std::string file = facts.path.substr(facts.path.find_last_of('/') + 1);
@@ -243,7 +244,8 @@ void warn_of_reflectance(tool::Run& run, const raster::RasterSource& scene) {
                             "radiance of the scene (L1)");
 }
 
-/// Finds the pixels of one band that are brighter than a flare, and marks the 5x5 pixels around each.
+/// Finds the pixels of one band with values above the threshold for flares, and marks the 5x5 pixels around
+/// each.
 class FlareScan final : public stream::Operation {
   public:
     FlareScan(const stream::CubeShape& scene, double threshold)
@@ -265,7 +267,8 @@ class FlareScan final : public stream::Operation {
                     m_counting->clear(y, x);
         }
     }
-    const std::shared_ptr<stream::PixelMask>& counting() const { return m_counting; } ///< all other pixels
+    /// Returns the mask of the pixels that are not marked.
+    const std::shared_ptr<stream::PixelMask>& counting() const { return m_counting; }
     int64_t flares = 0;
 
   private:
@@ -287,8 +290,8 @@ class FlareScan final : public stream::Operation {
     std::shared_ptr<stream::PixelMask> m_counting;
 };
 
-/// Returns the pixels that count: those of the mask without flares; null if all count. \throws Error if there
-/// is no band for flares.
+/// Returns the pixels that the statistics use: the pixels of the mask without flares; null if all pixels are
+/// used. \throws Error if the scene has no band for the search for flares.
 std::shared_ptr<const stream::PixelMask> counting_pixels(tool::Run& run, const Settings& s,
                                                          const std::shared_ptr<raster::RasterSource>& scene) {
     std::shared_ptr<const stream::PixelMask> mask = run.masks_statistics() ? run.mask() : nullptr;
@@ -313,9 +316,9 @@ std::shared_ptr<const stream::PixelMask> counting_pixels(tool::Run& run, const S
     return scan.counting();
 }
 
-/// Holds the state of a run before the filter.
+/// Input of the filter that is prepared before the pass.
 struct Prepared {
-    std::map<int, double> absorption; ///< by the number of the band in the file
+    std::map<int, double> absorption; ///< unit absorption by band number in the file
     std::shared_ptr<const stream::PixelMask> counting;
 };
 
@@ -332,8 +335,8 @@ tool::Work work_of(const Settings& s, const stream::CubeShape& shape) {
     return work;
 }
 
-/// Filters the scene in one pass; its bands are those that the filter uses. Returns false if no pixel is
-/// valid.
+/// Filters the scene in one pass. `scene` has only the bands that the filter uses. Returns false if no pixel
+/// is valid.
 bool filter_scene(tool::Run& run, const Settings& s, GasComputing& computing,
                   const std::shared_ptr<raster::RasterSource>& scene, const Prepared& prepared, bool again) {
     const auto shape = scene->shape();
@@ -388,7 +391,7 @@ bool filter_scene(tool::Run& run, const Settings& s, GasComputing& computing,
     return true;
 }
 
-/// Finds plumes in an existing enhancement map.
+/// Finds plumes in an existing enhancement raster (-method none).
 void run_none(tool::Run& run, const Settings& s) {
     auto source = run.open_source();
     check_plumes(run, s.plumes, *source);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// gdal_hsi_identify: the material of each pixel by rules on absorption features. One pass.
+// gdal_hsi_identify: finds the material of each pixel by rules on absorption features, in one pass.
 #include "identify/identify.h"
 
 #include "core/counted.h"
@@ -51,8 +51,8 @@ struct Settings {
     std::vector<std::string> group_words, rule_words;
     Best value = Best::depth;
     bool accepted = false;
-    std::vector<std::array<int64_t, 2>> explained; ///< row and sample of each pixel
-    std::string text;                              ///< of the rule file
+    std::vector<std::array<int64_t, 2>> explained; ///< row and sample of each pixel of -explain
+    std::string text;                              ///< content of the rule file
     identify::RuleFile file;
     identify::Choice choice;
 };
@@ -145,7 +145,7 @@ void report_rules(tool::Run& run, const Plan& plan) {
         run.note("Rule '" + name_of(plan, rule) + "': left out: " + why);
 }
 
-/// Warns of rules that white noise often fulfils.
+/// Warns of rules that white noise often satisfies.
 void warn_of_noise(tool::Run& run, const Plan& plan) {
     constexpr double often = 0.05;
     std::vector<std::string> noisy;
@@ -175,7 +175,7 @@ Plan plan_of(tool::Run& run, const Settings& s, const raster::RasterSource& scen
 // Outputs
 // ----------------------------------------------------------------------------------------------------------
 
-/// Returns map_2um.tif for map.tif.
+/// Returns the path of a group's map, such as map_2um.tif for map.tif.
 std::string path_of_group(const std::string& path, const std::string& group) {
     std::string tail = "_";
     for (const char c : group)
@@ -190,7 +190,7 @@ const std::string& group_name(const Plan& plan, size_t group) {
     return plan.file.groups[plan.groups[group].group].name;
 }
 
-/// Describes the map of these groups, one band per group.
+/// Describes a map with one band per group of `groups`.
 raster::OutputSpec map_spec(const Plan& plan, const raster::RasterSource& scene,
                             const std::vector<size_t>& groups, raster::OutputOptions& options) {
     std::map<int, raster::LabelClass> classes;
@@ -211,11 +211,12 @@ raster::OutputSpec map_spec(const Plan& plan, const raster::RasterSource& scene,
     raster::describe_class_map(list, options, spec);
     spec.shape = {scene.shape().samples, scene.shape().lines, static_cast<int>(groups.size())};
     spec.type = plan.file.rules.size() > 255 ? "UInt16" : "Byte";
-    spec.keep_nan = true; // 0 is a value of the tiles, too
+    spec.keep_nan = true; // the tiles may also contain the value 0
     return spec;
 }
 
-/// Describes the maps of the groups: files with one colour table each, or bands of an array.
+/// Describes the maps of the groups. Maps in files have one colour table each; with `stacked`, one array has
+/// a band per group.
 std::vector<std::pair<raster::OutputOptions, raster::OutputSpec>>
 maps_of(const tool::Run& run, const Plan& plan, const raster::RasterSource& scene, bool stacked) {
     const auto shown = plan.shown();
@@ -265,7 +266,7 @@ std::string number(double v) {
     return text;
 }
 
-/// Reports the result of each group to the user, and returns the table of -areas.
+/// Reports the result of each group to the user. Returns the table of -areas.
 std::string report_areas(tool::Run& run, const Plan& plan, const identify::Identification& found,
                          bool areas) {
     std::string table = "group,number,name,pixels,share,area_m2,mean_fit,mean_depth,mean_fd\n";
@@ -305,9 +306,10 @@ std::string report_areas(tool::Run& run, const Plan& plan, const identify::Ident
 // The pass
 // ----------------------------------------------------------------------------------------------------------
 
-/// Warns where values are so small or large that -library-scale must differ.
+/// Warns if the values are so small or so large that -library-scale is probably wrong.
 void warn_of_unit(tool::Run& run, const Settings& s, const Plan& plan, const raster::RasterSource& scene) {
-    if (!run.ranks().root()) return; // the rank that warns reads the scene for the warning
+    // Only this rank prints the warning, so only this rank reads the scene for it.
+    if (!run.ranks().root()) return;
     auto values = first_values(scene, plan.bands.scale, plan.bands.offset);
     if (values.empty()) return;
     const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -357,7 +359,7 @@ void explain(tool::Run& run, const Settings& s, const Plan& plan, const raster::
     if (!all.empty()) run.report()["explained"] = all;
 }
 
-/// Refuses settings that a virtual scene cannot have.
+/// Rejects settings that are not possible for a virtual scene.
 void check_virtual(const tool::Run& run, const Settings& s) {
     const auto& options = run.options().destination;
     const std::string kind = raster::virtual_kind(options);
@@ -389,7 +391,7 @@ void write_virtual(tool::Run& run, const Settings& s, std::shared_ptr<raster::Ra
             [] { return std::vector<raster::VirtualBand>(); });
 }
 
-/// Makes the pass; returns false when no pixel is valid.
+/// Makes the pass. Returns false if no pixel is valid.
 bool compute(tool::Run& run, const Settings& s, const std::shared_ptr<raster::RasterSource>& all,
              double share) {
     const auto plan = std::make_shared<const Plan>(plan_of(run, s, *all));

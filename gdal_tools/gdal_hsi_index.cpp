@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// gdal_hsi_index: spectral indices of a scene or of a library, from a catalogue or from expressions. One
-// pass.
+// gdal_hsi_index: computes spectral indices of a scene or of a library, from a catalogue or from expressions,
+// in one pass.
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/text.h"
@@ -35,13 +35,14 @@ namespace index_tool {
 
 using indices::Operand;
 
-/// Is an index that the user requested.
+/// An index that the user requested.
 struct Asked {
     Asked(const indices::Index& one, bool may_lack)
         : index(one), expression(one.formula), optional(may_lack) {}
     indices::Index index;
     indices::Expression expression;
-    bool optional; ///< true for an index of a domain, which is left out where the scene lacks a band
+    /// True if the index was selected by its domain; such an index is omitted if the scene lacks a band.
+    bool optional;
 };
 
 struct Settings {
@@ -52,7 +53,7 @@ struct Settings {
     std::vector<Asked> asked;
 };
 
-// The indices that are asked for
+// The requested indices
 // ----------------------------------------------------------------------------------------------------------
 
 [[noreturn]] void refuse_name(const std::string& word) {
@@ -93,7 +94,7 @@ void ask_by_expression(Settings& s, const std::string& text, size_t number) {
            (std::isalnum(static_cast<unsigned char>(text[end])) != 0 || text[end] == '_'))
         ++end;
     const size_t sign = std::min(text.find_first_not_of(' ', end), text.size());
-    // "r800 = 3" is a comparison with a typing error.
+    // "r800 = 3" is a comparison with one "=" too few, not a definition of an index named r800.
     const bool operand = text.size() > 1 &&
                          std::string_view("rRbB").find(text[0]) != std::string_view::npos &&
                          std::isdigit(static_cast<unsigned char>(text[1])) != 0;
@@ -125,7 +126,7 @@ void ask(Settings& s) {
                                  "Give the expression another name with -expr NAME=EXPR.");
 }
 
-// Their bands
+// The bands of the indices
 // ----------------------------------------------------------------------------------------------------------
 
 indices::Bands bands_of(const Settings& s, const raster::RasterSource& scene) {
@@ -154,7 +155,8 @@ indices::Bands bands_of(const Settings& s, const raster::SpectralLibrary& librar
     return bands;
 }
 
-/// Returns texts like "r800=band 41 (801.3 nm)" and "mean(r[500:599])=bands 5-20 (503 nm - 598 nm)".
+/// Returns the bands of an operand as text, such as "r800=band 41 (801.3 nm)" and "mean(r[500:599])=bands
+/// 5-20 (503 nm - 598 nm)".
 std::string bands_text(const Operand& operand, const indices::Term& term, const indices::Bands& bands) {
     const size_t first = term.sources.front(), last = term.sources.back();
     const bool several = first != last;
@@ -165,7 +167,7 @@ std::string bands_text(const Operand& operand, const indices::Term& term, const 
            (several ? " - " + tools::nm_text(bands.wavelengths[last]) : "") + ")";
 }
 
-/// Returns the reason why an operand has too few bands.
+/// Returns the reason why the scene has too few bands for an operand.
 std::string lack_text(const Operand& operand, const indices::Bands& bands) {
     if (operand.of == Operand::Of::band) return "there is no good band " + operand.text.substr(1);
     size_t near = bands.wavelengths.size();
@@ -189,7 +191,8 @@ struct Planned {
     std::string bands_text;
 };
 
-/// Plans an index at the bands; `lack` gets the reason why it cannot be computed.
+/// Finds the bands of an index. Returns nullopt if the index cannot be computed; `lack` then holds the
+/// reason.
 std::optional<Planned> planned(const Settings& s, const Asked& asked, const indices::Bands& bands,
                                std::string& lack) {
     Planned plan{&asked, {}, {}};
@@ -208,9 +211,9 @@ std::optional<Planned> planned(const Settings& s, const Asked& asked, const indi
 /// All indices, and the bands that they use.
 struct Plan {
     std::vector<Planned> indices;
-    std::vector<int> used;             ///< indices of their bands in the scene, rising
-    indices::Bands bands;              ///< the bands at these indices
-    std::vector<std::string> formulas; ///< formulas with these bands as b1, b2 ...
+    std::vector<int> used;             ///< positions of the used bands in the scene, ascending
+    indices::Bands bands;              ///< the used bands
+    std::vector<std::string> formulas; ///< formula of each index; b1, b2, ... are the used bands
     std::vector<size_t> watched;       ///< positions in `used` of bands whose indices need reflectance
 };
 
@@ -221,8 +224,8 @@ std::vector<double> chosen(const std::vector<double>& of, const std::vector<int>
     return list;
 }
 
-/// Returns the chosen bands as a part of an expression, so that a reader of a virtual scene sees the
-/// definition.
+/// Returns the bands of an operand as part of an expression. A reader of a virtual scene then sees the
+/// definition of the index.
 std::string chosen_text(const Operand& operand, const indices::Term& term, const std::vector<int>& used) {
     if (operand.is_range()) return operand.text;
     std::string sum;
@@ -341,7 +344,7 @@ void write_virtual(tool::Run& run, const raster::RasterSource& scene, const Plan
         });
 }
 
-/// Makes the pass; returns false when no pixel is valid.
+/// Makes the pass. Returns false if no pixel is valid.
 bool compute(tool::Run& run, const Settings& s, const std::shared_ptr<raster::RasterSource>& all,
              double share) {
     const auto plan = plan_of(run, s, all->path(), bands_of(s, *all));
@@ -397,7 +400,8 @@ void run_library(tool::Run& run, const Settings& s, const raster::SpectralLibrar
     int64_t outside = 0;
     for (const auto& spectrum : spectra)
         outside += std::count_if(plan.watched.begin(), plan.watched.end(), [&](size_t b) {
-            return std::fabs(spectrum[b] * s.scale.value_or(1) - 0.5) > 1; // outside of -0.5 to 1.5
+            // True if the scaled value is below -0.5 or above 1.5.
+            return std::fabs(spectrum[b] * s.scale.value_or(1) - 0.5) > 1;
         });
     std::string table = "name";
     for (const Planned& one : plan.indices)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// gdal_hsi_info: describes a file as the suite sees it, and the work of its tools on it here.
+// gdal_hsi_info: describes a file as the suite reads it, and the memory that each tool needs for the file.
 #include "atdca/atdca.h"
 #include "core/counted.h"
 #include "core/error.h"
@@ -45,7 +45,7 @@ struct Settings {
     bool count = false, flags = false, extremes = false, plans = false, json = false, values = false;
 };
 
-/// Collects each fact as a text line for people and as JSON for programs.
+/// Collects each fact as a line of text for users and as JSON for programs.
 class Facts {
   public:
     void add(const std::string& key, const std::string& label, const OrderedJson& value,
@@ -69,14 +69,14 @@ std::string short_number(double value) {
     return text;
 }
 
-/// Returns a position on the ground: metres to the millimetre, degrees to a tenth of a millimetre.
+/// Returns a coordinate as text, with a resolution of 1 mm (metres) or 0.1 mm (degrees).
 std::string position(double value) {
     char text[40];
     std::snprintf(text, sizeof text, std::fabs(value) <= 360 ? "%.8g" : "%.10g", value);
     return text;
 }
 
-/// Returns numbers with null for NaN, which JSON lacks.
+/// Returns numbers as JSON. NaN and infinity become null, because JSON cannot represent them.
 OrderedJson numbers_or_null(const std::vector<double>& values) {
     OrderedJson list = OrderedJson::array();
     for (const double v : values)
@@ -84,8 +84,8 @@ OrderedJson numbers_or_null(const std::vector<double>& values) {
     return list;
 }
 
-/// Returns the numbers of bands whose wavelength is not above the wavelengths of all bands before: in files
-/// of overlapping spectrometers, or of joined bands.
+/// Returns the numbers of bands whose wavelength is not greater than the wavelengths of all earlier bands.
+/// Such bands occur in files of overlapping spectrometers and in joined files.
 std::vector<int> out_of_order(const raster::RasterSource& source) {
     std::vector<int> numbers;
     double most = -INFINITY;
@@ -181,7 +181,7 @@ void add_place(Facts& facts, const raster::RasterSource& source) {
                   position(high[1]) + " (x, y)");
 }
 
-/// told: the numbers are band numbers of a scene; otherwise they may be row numbers of a table.
+/// Adds band numbers. told: true for numbers of a scene's bands; false if they may be rows of a table.
 void add_band_numbers(Facts& facts, const std::vector<int>& numbers, bool told) {
     const auto [low, high] = std::minmax_element(numbers.begin(), numbers.end());
     const std::string range = "from " + std::to_string(*low) + " to " + std::to_string(*high);
@@ -234,7 +234,7 @@ struct PlanLine {
     uint64_t bytes = 0;
 };
 
-/// Plans the largest CPU pass of each tool, with the tool's defaults and this call's memory and threads.
+/// Plans the largest CPU pass of each tool, with the tool's defaults and the memory and threads of this call.
 std::vector<PlanLine> plans_of(tool::Run& run, const raster::RasterSource& source) {
     const auto shape = source.shape();
     const auto pass = run.pass("plan", 0);
@@ -244,7 +244,7 @@ std::vector<PlanLine> plans_of(tool::Run& run, const raster::RasterSource& sourc
         try {
             line = plan();
         } catch (const Error& error) {
-            line.what = error.what(); // the tool's own message: too little memory, or a scene of one band
+            line.what = error.what(); // message of the tool: too little memory, or a scene with one band
         }
         line.tool = name;
         if (line.tiles > 0) line.what = what;
@@ -269,7 +269,7 @@ std::vector<PlanLine> plans_of(tool::Run& run, const raster::RasterSource& sourc
             options.times.push_back(65.0 * c);
         const auto backend = eadp::make_cpu_backend();
         eadp::ProfileRun profile;
-        profile.sink_takes_bands = true; // a GeoTIFF, the default format of outputs
+        profile.sink_takes_bands = true; // true for GeoTIFF, the default format of outputs
         profile.memory = pass.memory;
         profile.pass = [&](const std::string&, double) { return stream::PassOptions(pass); };
         const auto plan = eadp::plan_profile(stream::CubeShape{shape.samples, shape.lines, components},
@@ -332,15 +332,14 @@ void add_plans(tool::Run& run, Facts& facts, const raster::RasterSource& source)
     }
 }
 
-/// Finds the mean, minimum and maximum of each band: over the valid pixels or, with `each`, over all values
-/// of the band.
+/// Finds mean, minimum and maximum of each band over the valid pixels or, with `each`, over all its values.
 class ExtremesScan final : public stream::StatisticsScan {
   public:
     ExtremesScan(const stream::CubeShape& scene, bool each)
         : StatisticsScan(scene, stream::Statistics::means), m_each(each),
           m_low(static_cast<size_t>(scene.bands), INFINITY), m_high(m_low.size(), -INFINITY),
           m_sum(each ? m_low.size() : 0) {}
-    bool divides() const override { return false; } // each rank sees the whole scene
+    bool divides() const override { return false; } // each rank reads the whole scene
     std::unique_ptr<stream::Worker> start(int lane, const stream::TileLimits& limits) override {
         return std::make_unique<Both>(StatisticsScan::start(lane, limits), m_low.size(), m_each);
     }
@@ -356,7 +355,7 @@ class ExtremesScan final : public stream::StatisticsScan {
     }
     const std::vector<float>& low() const { return m_low; }
     const std::vector<float>& high() const { return m_high; }
-    /// Returns the sum of the band's values.
+    /// Returns the sum of all values of band b.
     double sum(size_t b) const { return m_sum[b].value(); }
 
   private:
@@ -412,7 +411,7 @@ struct Counts {
     std::vector<float> low, high; ///< per band; empty without -extremes
 };
 
-/// Makes one pass. `each`: the figures of a band cover all values of this band.
+/// Makes one pass. `each`: true if mean, minimum and maximum cover all values of a band.
 Counts count(tool::Run& run, const std::shared_ptr<raster::RasterSource>& source, const Settings& s,
              double share, bool each) {
     const auto cube = run.masked(source);
@@ -444,8 +443,8 @@ std::string band_text(const Counts& counts, size_t b, bool each) {
     return text + (text.empty() ? "" : ", ") + std::to_string(values) + " of " + counted(pixels, "value");
 }
 
-/// Adds the results of passes over the scene. Leaves out bands without a value. If no pixel is then valid in
-/// all bands, describes each band by its own values.
+/// Adds the results of passes over the scene. Omits bands without values. If no pixel has a value in all
+/// remaining bands, each band is described by its own values.
 void add_counts(tool::Run& run, Facts& facts, const tool::Scene& scene, const Settings& s) {
     const auto all = scene.raster()->bands();
     auto source = scene.raster();
@@ -488,10 +487,10 @@ void add_counts(tool::Run& run, Facts& facts, const tool::Scene& scene, const Se
     }
 }
 
-// What to do next
+// Suggested next commands
 // ----------------------------------------------------------------------------------------------------------
 
-/// Quotes a text so that a shell reads one word.
+/// Quotes a text so that a shell reads it as one word.
 std::string shell_word(const std::string& text) {
     const char* const plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+./,:=@%";
     if (!text.empty() && text.find_first_not_of(plain) == std::string::npos) return text;
@@ -501,27 +500,27 @@ std::string shell_word(const std::string& text) {
     return quoted + "'";
 }
 
-/// Returns the name of a file as an argument; a name with a leading dash would be read as an option.
+/// Returns a file name as an argument of a command. A name with a leading dash would be read as an option.
 std::string file_word(const std::string& path) {
     return shell_word(!path.empty() && path.front() == '-' ? "./" + path : path);
 }
 
-/// Returns the name of a file that does not exist in the working folder: scene_pca.tif, scene_pca_2.tif ...
+/// Returns a file name that is not yet used in the working folder: scene_pca.tif, scene_pca_2.tif ...
 std::string free_name(const std::string& path, const std::string& what, const char* extension) {
     std::string stem = std::filesystem::path(path).stem().string();
     for (char& c : stem)
-        if (c == ':' || c == '"' || c == '/') c = '_'; // a part of a file: NETCDF:"a.nc":cube
+        if (c == ':' || c == '"' || c == '/') c = '_'; // for names such as NETCDF:"a.nc":cube
     std::string name = stem + "_" + what + extension;
     for (int k = 2; raster::is_there(name); ++k)
         name = stem + "_" + what + "_" + std::to_string(k) + extension;
     return name;
 }
 
-/// Returns commands that suit the file and can be run as they are.
+/// Returns commands that are useful for the file, ready to be copied.
 std::vector<std::string> next_commands(const tool::Run& run, const raster::RasterSource& source,
                                        bool counted) {
     const auto& options = run.options().source;
-    std::string words; // src and the options that open it
+    std::string words; // the path of src, and the options with which it was opened
     for (const auto& driver : options.drivers)
         words += " -if " + shell_word(driver);
     for (const auto& item : options.open_options)
@@ -543,7 +542,7 @@ std::vector<std::string> next_commands(const tool::Run& run, const raster::Raste
     return commands;
 }
 
-/// Adds the quality flags, one text line per file.
+/// Adds the quality flags; the text has one line per file.
 void add_flags(Facts& facts, const raster::RasterSource& source) {
     OrderedJson list = OrderedJson::array();
     std::vector<std::string> lines;
@@ -579,7 +578,7 @@ void print_facts(tool::Run& run, const Settings& s, const Facts& facts) {
 // Spectral libraries
 // ----------------------------------------------------------------------------------------------------------
 
-/// Returns the minimum and the maximum; NaN without values.
+/// Returns the minimum and the maximum; NaN if there are no values.
 std::pair<double, double> extremes_of(const std::vector<std::vector<double>>& spectra) {
     double low = INFINITY, high = -INFINITY;
     for (const auto& spectrum : spectra)
@@ -596,14 +595,15 @@ std::string range_text(const std::pair<double, double>& range) {
                                    : short_number(range.first) + " to " + short_number(range.second);
 }
 
-/// Indents the text lines after the first.
+/// Indents all lines of a text except the first.
 std::string indented(std::string text) {
     for (size_t at = text.find('\n'); at != std::string::npos; at = text.find('\n', at + 1))
         text.insert(at + 1, 16, ' ');
     return text;
 }
 
-/// Adds the number of missing values in spectra, and the bands where all spectra lack one.
+/// Adds the number of missing values in the spectra, the number of bands where all spectra have values, and
+/// the bands where no spectrum has a value.
 void add_counts(Facts& facts, const raster::SpectralLibrary& library) {
     int64_t missing = 0;
     std::vector<int> empty;
@@ -622,7 +622,7 @@ void add_counts(Facts& facts, const raster::SpectralLibrary& library) {
     facts.add("empty_bands", "Empty bands:", empty, empty.empty() ? "none" : tool::list_text(empty));
 }
 
-/// Describes a library. not_a_scene: the reason why the file is not a scene; empty if that is obvious.
+/// Describes a library. not_a_scene: reason why the file is not a scene; empty if it need not be stated.
 Facts describe(const std::string& path, const raster::SpectralLibrary& library, const Settings& s,
                const std::string& not_a_scene) {
     Facts facts;
@@ -678,8 +678,8 @@ std::string with_advice(const Error& error) {
     return error.what() + (error.advice().empty() ? std::string() : "\n" + error.advice());
 }
 
-/// For a file that is neither a scene nor clearly a library: returns the reason why src is not read as a
-/// library, or the note that it may be one.
+/// Returns a note for a file that is neither a scene nor clearly a library: that it may be a library without
+/// wavelengths, or the reason why it cannot be read as a library.
 std::string as_library(const std::string& path, const Error& as_scene) {
     try {
         const auto library = raster::read_spectral_library(path);
@@ -693,8 +693,8 @@ std::string as_library(const std::string& path, const Error& as_scene) {
     }
 }
 
-/// Lists src, which is not a scene, if it is clearly a spectral library. \throws Error with the reasons
-/// against scene and library, and UsageError for options that only apply to rasters.
+/// Lists src as a spectral library, if it is clearly a library. \throws Error with the reasons why src is
+/// neither a scene nor a library, and UsageError for options that apply only to rasters.
 void list_library(tool::Run& run, const Settings& s, const Error& as_scene) {
     const auto& source = run.options().source;
     const auto library = raster::plain_library(source.path);

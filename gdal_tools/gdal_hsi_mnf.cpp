@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// gdal_hsi_mnf: minimum noise fraction, scene to scene. Two passes: covariance of the valid pixels and of the
-// differences of neighbours, then the projection; one pass with a saved model, forward or back.
+// gdal_hsi_mnf: minimum noise fraction transform of a scene. The first pass computes the covariances of the
+// valid pixels and of the differences between neighbours. The second pass projects the pixels. With a saved
+// model, the forward or inverse transform takes one pass.
 #include "core/counted.h"
 #include "core/error.h"
 #include "mnf/mnf.h"
@@ -48,7 +49,7 @@ raster::OutputSpec component_spec(const stream::CubeShape& scene, int components
     return spec;
 }
 
-/// Prints the signal-to-noise ratios after the progress bar is complete.
+/// Prints the signal-to-noise ratios below the complete progress bar.
 void print_ratios(tool::Run& run, const mnf::Model& model, int components) {
     for (int k = 0; k < components; ++k) {
         char text[128];
@@ -58,7 +59,8 @@ void print_ratios(tool::Run& run, const mnf::Model& model, int components) {
     }
 }
 
-/// Returns -nc for the remaining bands; by default 7, or all if there are fewer.
+/// Returns the number of components. Without -nc: 7, or the number of bands with noise (`kept`) if it is
+/// smaller.
 int components_of(const Settings& s, int bands, int kept) {
     if (!s.components_given) return std::min(s.components, kept);
     if (s.components > kept)

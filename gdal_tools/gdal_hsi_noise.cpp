@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// gdal_hsi_noise: noise and signal-to-noise ratio of every band, stripes, and bands that are proposed as bad.
-// Two passes: the statistics, then columns and blocks.
+// gdal_hsi_noise: estimates the noise and signal-to-noise ratio of each band, detects stripes, and proposes
+// bad bands. The first pass computes the statistics; the second pass computes values of columns and blocks.
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/text.h"
@@ -40,7 +40,7 @@ struct Settings {
     double min_snr = 10, max_noise_share = 0.5;
     std::string csv, bad_bands, plot, columns;
     std::vector<std::string> smile_texts;
-    std::vector<raster::BandChoice> smile; ///< from smile_texts
+    std::vector<raster::BandChoice> smile; ///< parsed from smile_texts
     bool json = false, overwrite = false;
 };
 
@@ -51,7 +51,7 @@ noise::BlockMethod block_method(Method method) {
 }
 bool has_blocks(Method method) { return block_method(method) != noise::BlockMethod::none; }
 
-/// Returns the neighbours of each band in its segment. Without wavelengths all bands are one segment.
+/// Returns the neighbours of each band in its segment. Without wavelengths, all bands are in one segment.
 std::vector<noise::Neighbours> neighbours_of(const raster::RasterSource& scene, const Settings& s) {
     const auto bands = static_cast<size_t>(scene.shape().bands);
     const auto nm = scene.facts().bands.wavelengths_nm;
@@ -123,7 +123,8 @@ OrderedJson json_of(const std::vector<Row>& rows) {
     return document;
 }
 
-/// Returns the file's bands that are judged bad, were bad before (bbl) or have no value (empty).
+/// Returns a table of the file's bands. The reason of a bad band is a result of this run, "bbl" (marked in
+/// the file) or "empty" (no value).
 std::string bad_bands_of(const raster::RasterSource& opened, const std::vector<Row>& rows) {
     std::vector<std::pair<int, std::string>> lines;
     for (const Row& row : rows)
@@ -146,7 +147,7 @@ std::string bad_bands_of(const raster::RasterSource& opened, const std::vector<R
     return text;
 }
 
-/// Returns which bands of the file are good. Bands that the user has left out keep the file's mark; other
+/// Returns which bands of the file are good. Bands that the user excluded keep the mark of the file. Other
 /// bands without a result are bad.
 std::vector<char> good_bands(const raster::RasterSource& opened, const std::vector<Row>& rows) {
     const auto& facts = opened.facts().bands;
@@ -174,7 +175,8 @@ void print_table(tool::Run& run, const std::vector<Row>& rows) {
     }
 }
 
-/// Warns if the predictors' noise, where bands share it, may be a large part of the result.
+/// Warns if the residual of the regression is much larger than the noise. Noise that is common to several
+/// bands may then be missing in the result.
 void warn_of_lower_bound(tool::Run& run, const std::vector<Row>& rows) {
     constexpr double much = 1.5;
     std::vector<double> ratios;
@@ -254,7 +256,7 @@ std::vector<SmileRange> smile_ranges(tool::Run& run, const Settings& s, const ra
         SmileRange range{choice.text, {}, {}};
         for (const auto& [wavelength, b] : in_range) {
             if (!range.nm.empty() && wavelength - range.nm.back() <= 1e-6)
-                continue; // of equal ones the first counts
+                continue; // of bands with equal wavelengths, only the first is used
             range.nm.push_back(wavelength);
             range.bands.push_back(b);
         }
@@ -381,7 +383,7 @@ class Outputs {
     tool::Run& m_run;
     const Settings& m_settings;
     const raster::TextOutput m_csv, m_columns;
-    const bool m_header; ///< -bad-bands names the header of a scene
+    const bool m_header; ///< true if the file of -bad-bands is the ENVI header of a scene
     const raster::TextOutput m_bad;
     const tools::PlotOutput m_plot;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// gdal_hsi_normalise: reflectance without the effects of terrain, view and sun, by a model of one scene or of
-// a campaign. One pass for terrain, one for BRDF, one that corrects.
+// gdal_hsi_normalise: removes the effects of terrain, view and sun from reflectance, with a model of one
+// scene or of a campaign. There is one pass for the terrain, one for the BRDF, and one that corrects the
+// scene.
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/file_path.h"
@@ -59,11 +60,11 @@ using tool::Content;
 // Scenes
 // ----------------------------------------------------------------------------------------------------------
 
-/// A scene, its angles, and both in one cube.
+/// A scene and the angles of its pixels. cube() returns both as one cube.
 struct Opened {
     std::shared_ptr<raster::RasterSource> scene;
     Geometry geometry;
-    std::shared_ptr<const stream::PixelMask> mask; ///< pixels of the fits; null: all
+    std::shared_ptr<const stream::PixelMask> mask; ///< pixels that are used for fits; null: all
 
     stream::PassOptions pass(tool::Run& run, const std::string& name, double share) const {
         auto made = run.pass(name, share);
@@ -88,7 +89,7 @@ std::vector<view::Angle> needed_angles(const normalise::Method& method) {
     return list;
 }
 
-/// Returns the band nearest to a wavelength, at most 20 nm away.
+/// Returns the index of the band that is nearest to a wavelength. \throws Error if no band is within 20 nm.
 int band_near(const raster::RasterSource& scene, double nm) {
     const auto& all = scene.facts().bands.wavelengths_nm;
     std::optional<size_t> best;
@@ -126,7 +127,7 @@ void report_pixels(tool::Run& run, const std::string& name, const PixelCounts& c
              " unknown angles, or a zenith or slope of 90 degrees or more, and become nodata");
 }
 
-/// Checks for angles that are stored differently from what their files state.
+/// Warns if the angles seem to have another convention or unit than their file states.
 void check_angles(tool::Run& run, const std::string& name, const normalise::FitScan& scan) {
     const auto& slopes = scan.slopes();
     int64_t all = 0, below = 0;
@@ -146,11 +147,11 @@ void check_angles(tool::Run& run, const std::string& name, const normalise::FitS
                  " degrees. If the angles are in radians, state the unit in the file (rad)");
 }
 
-/// Terrain and sums of one scene.
+/// Terrain coefficients and sums of one scene.
 struct Fit {
     SceneRecord record;
     PixelCounts counts;
-    bool passes = false; ///< true if the method has something to fit
+    bool passes = false; ///< true if the method has coefficients to fit
 };
 
 void refuse_without_angles(const std::string& name, const PixelCounts& counts) {
@@ -215,10 +216,11 @@ Fit fit_scene(tool::Run& run, const Opened& opened, const normalise::Method& met
 // The model
 // ----------------------------------------------------------------------------------------------------------
 
-/// The model before the first scene is read.
+/// The models that exist before the first scene is read: the model of -append, joined with the models of
+/// -merge.
 struct Before {
     std::optional<Model> model;
-    std::string name; ///< name of the first file
+    std::string name; ///< file name of the first model
 
     void add(const Settings& s, const std::string& path) {
         auto one = read_model(path);
@@ -233,7 +235,7 @@ struct Before {
     bool given(const Settings& s, const char* option) const {
         return std::find(s.given.begin(), s.given.end(), option) != s.given.end();
     }
-    /// Gives the run the settings of this model.
+    /// Copies the settings of the existing model to the settings of the run.
     void settle(Settings& s) const {
         if (!model) return;
         s.method = model->method;
@@ -275,7 +277,7 @@ Model empty_model(tool::Run& run, const Settings& s, const raster::RasterSource&
     return model;
 }
 
-/// Assumes a model of the right size, for -dry-run.
+/// Fills the model with a placeholder of the right size, for -dry-run.
 void assume(Model& model) {
     Bin bin;
     bin.from = model.method.ndvi_min;
@@ -286,7 +288,8 @@ void assume(Model& model) {
     model.bins = {bin};
 }
 
-/// Warns where scenes of one model have different scales: the brighter scenes would outweigh the others.
+/// Warns if the scenes of a model seem to have different scales. The brighter scenes would then dominate the
+/// fit.
 void warn_of_levels(tool::Run& run, const Model& model) {
     std::vector<std::pair<double, const SceneRecord*>> levels;
     for (const SceneRecord& scene : model.scenes)
@@ -334,7 +337,7 @@ void write_model(tool::Run& run, const Settings& s, Model model, const std::vect
                                     run.files()};
     if (!s.append) return raster::write_text_output(output, normalise::to_json(model));
     if (!run.ranks().root()) return;
-    // Another run may have added to the file in the meantime, so its present content counts.
+    // Another run may have changed the file in the meantime, so the file is read again before it is replaced.
     auto state = std::make_shared<std::pair<Model, std::vector<SceneRecord>>>(std::move(model), added);
     auto then = raster::files_as_they_are(s.model);
     run.files()->add_to_file({s.model, [state, s, output, then] {
@@ -377,14 +380,14 @@ raster::OutputSpec spec_of(const raster::RasterSource& scene, const Model& model
     return spec;
 }
 
-/// Refuses dst before the fits, whose passes would be wasted.
+/// Rejects an invalid dst before the passes of the fits.
 void check_destination(tool::Run& run, const raster::RasterSource& scene, const Model& model) {
     raster::OutputSet outputs;
     outputs.plan(run.options().destination, spec_of(scene, model));
     outputs.check(scene);
 }
 
-/// Makes the pass that writes dst; returns false when no pixel is valid.
+/// Makes the pass that writes dst. Returns false if no pixel is valid.
 bool correct(tool::Run& run, const Opened& opened, const Model& model, const Terrain& terrain,
              const std::shared_ptr<const stream::CubeSource>& pixels, double share) {
     raster::OutputSet outputs;
@@ -414,7 +417,7 @@ bool correct(tool::Run& run, const Opened& opened, const Model& model, const Ter
     return true;
 }
 
-/// Writes -angles in a pass over the angles alone.
+/// Writes -angles in a separate pass.
 void write_angles(tool::Run& run, const Settings& s, const Opened& opened) {
     if (s.angles_file.empty() || run.options().dry_run) return;
     std::vector<view::Angle> wanted;
@@ -442,9 +445,9 @@ void write_angles(tool::Run& run, const Settings& s, const Opened& opened) {
     outputs.commit();
 }
 
-/// Refuses a scene that the model already includes, before it is read.
+/// Rejects a scene that is already in the model, before the scene is read.
 void refuse_included(const Model& model, const Opened& src, const std::vector<Opened>& others) {
-    Model names; // the model without its sums, which are large
+    Model names; // names and grids of the model's scenes, without the sums, which are large
     for (const SceneRecord& scene : model.scenes)
         names.scenes.push_back({scene.name, 0, {}, {}, scene.grid});
     const auto add = [&](const Opened& one) {
@@ -455,7 +458,8 @@ void refuse_included(const Model& model, const Opened& src, const std::vector<Op
         add(other);
 }
 
-/// For -append -if-needed: is true if src is in the model, and src and its angles are older than the model.
+/// Returns true, for -append -if-needed, if src is in the model and the model is newer than src and its
+/// angles.
 bool is_included(tool::Run& run, const Settings& s, const Opened& src, const Before& before) {
     if (!s.append || !run.options().if_needed || !before.model || !s.with.empty() || !s.merged.empty() ||
         !s.removed.empty())
@@ -473,7 +477,7 @@ bool is_included(tool::Run& run, const Settings& s, const Opened& src, const Bef
     return true;
 }
 
-/// Fits src and the scenes of -with, and corrects src.
+/// Fits the model to src and the scenes of -with, and corrects src.
 bool fit_and_correct(tool::Run& run, const Settings& s, Opened& src,
                      const std::vector<std::array<std::string, 2>>& with, const Before& before) {
     const auto needed = needed_angles(s.method);
@@ -506,7 +510,7 @@ bool fit_and_correct(tool::Run& run, const Settings& s, Opened& src,
     std::vector<SceneRecord> added{fit.record};
     model.add(std::move(fit.record));
     for (Opened& opened : others) {
-        Opened other = std::move(opened); // the scene's angles are freed with it
+        Opened other = std::move(opened); // frees the angles of the scene at the end of each turn
         other.geometry.read(run);
         auto one = fit_scene(run, other, s.method, other.scene, share);
         report_pixels(run, hsi::name_of(other.scene->path()), one.counts);
@@ -531,7 +535,7 @@ bool fit_and_correct(tool::Run& run, const Settings& s, Opened& src,
     return true;
 }
 
-/// Joins models without reading a scene.
+/// Joins models without reading scenes.
 void join_models(tool::Run& run, const Settings& s, Before& before) {
     tool::end_of_plan(run, [&] { run.print("no pixel is read"); });
     auto& model = *before.model;
@@ -546,7 +550,7 @@ void join_models(tool::Run& run, const Settings& s, Before& before) {
     write_model(run, s, model, {});
 }
 
-/// Corrects src by a model (-apply).
+/// Corrects src with the given model (-apply).
 bool apply_model(tool::Run& run, const Settings& s, Opened& src, const Model& model) {
     src.geometry = open_geometry(run, s.angles, *src.scene, s.geometry,
                                  run.options().source.window.has_value(), needed_angles(model.method));
@@ -655,9 +659,9 @@ void declare_fit(tool::Builder& args, Settings& s) {
 
 void declare(tool::Builder& args) {
     auto& s = args.settings<Settings>();
-    args.add_source().required = false; // -merge needs no src
+    args.add_source().required = false; // -merge works without src
     args.add_mask("the fits", true);
-    // Dst is not required with -model
+    // -model works without dst
     args.add_destination("The corrected scene; it appears when it is complete").required = false;
     args.input("geometry", s.geometry, Content::raster,
                "Angles of the pixels: an OBS file of AVIRIS, AVIRIS-3 or EMIT, a NEON or PRISMA product, the "

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// gdal_hsi_orthorectify: from the sensor's lines onto the grid of a geographic lookup table. One pass over
-// the grid; before it one over the scene, which then stays in memory, where reading it in the grid's order
-// would decode its blocks again and again.
+// gdal_hsi_orthorectify: places the pixels of a swath on the grid of a geographic lookup table (GLT). One
+// pass runs over the grid. If reading the swath in the order of the grid would decode its blocks many times,
+// an earlier pass reads the swath into memory.
 #include "core/counted.h"
 #include "core/error.h"
 #include "raster/lookup_table.h"
@@ -27,7 +27,7 @@ struct Settings {
     std::string table;
 };
 
-/// Reads the whole scene, for a source that keeps it.
+/// Reads the whole scene and does nothing with it: a source that keeps its tiles then has them in memory.
 class Reading final : public stream::Operation {
   public:
     std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
@@ -40,7 +40,7 @@ class Reading final : public stream::Operation {
     };
 };
 
-/// Copies values band by band, and counts the pixels that have one.
+/// Copies values band by band, and counts the pixels with at least one value.
 class Placing final : public stream::Operation {
   public:
     explicit Placing(int bands) : m_bands(bands) {}
@@ -84,7 +84,7 @@ class Placing final : public stream::Operation {
     int64_t m_placed = 0;
 };
 
-/// Describes the output in the type of src. Values that a float does not hold are copied bit by bit.
+/// Describes an output with the data type of src. Values that a float cannot represent are copied bit by bit.
 raster::OutputSpec spec_of(const raster::RasterSource& grid) {
     raster::OutputSpec spec;
     spec.shape = grid.shape();
@@ -102,7 +102,7 @@ raster::OutputSet output_of(const tool::Run& run, const raster::RasterSource& gr
     return outputs;
 }
 
-/// Writes an .hsi that names the scene and the table: both are read when the .hsi is read.
+/// Writes an .hsi that refers to the scene and the table. Both files are read whenever the .hsi is read.
 void write_computed(tool::Run& run, const raster::RasterSource& scene, const raster::RasterSource& grid) {
     if (!scene.facts().exact_in_float)
         throw UsageError("-of HSI: single precision cannot store the values of " + scene.path(),
@@ -130,8 +130,8 @@ void run_orthorectify(tool::Run& run, const Settings& s) {
                       [&] { tool::print_plan(run, *to_read, placing, run.pass("orthorectification", 1)); });
     outputs.create(shown.get());
     run.reserve_cache(outputs.cache_bytes());
-    // The pixels stay in memory if the second pass leaves room for them. That pass reads pieces of the swath
-    // into its own memory.
+    // The pixels stay in memory if enough memory is left for the second pass, which copies parts of the swath
+    // into its own buffers.
     const auto pixels = run.keep_if_slow(read, stream::least_pass_bytes(*to_read, placing));
     const bool kept = pixels.get() != read.get();
     if (kept) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// gdal_hsi_pipeline: several tools as one run, in the grammar of GDAL's own pipelines. If a tool works tile
-// by tile, the next tool computes its result in its own tiles (.hsi in memory); a result that depends on the
-// whole scene is kept in a temporary file. All outputs appear together.
+// gdal_hsi_pipeline: runs several tools as one run, with the grammar of GDAL's pipelines. If a tool works
+// tile by tile, the next tool computes the result of the first tool within its own tiles (an .hsi in memory).
+// A result that depends on the whole scene is stored in a temporary file. All outputs appear at the same
+// time.
 #include "catalogue.h"
 #include "core/counted.h"
 #include "core/error.h"
@@ -45,7 +46,7 @@ struct Settings {
     bool overwrite = false;
 };
 
-// The words
+// Splitting the command line into words
 // ----------------------------------------------------------------------------------------------------------
 
 /// Splits a text as a shell would: by blanks, quotes and backslashes.
@@ -99,7 +100,7 @@ std::vector<Words> steps_of(const Words& words) {
 // The steps
 // ----------------------------------------------------------------------------------------------------------
 
-/// The two steps that are not tools have the tools' options for src and dst.
+/// `read` and `write` are not tools; they have the options of tools for src and dst.
 constinit const tool::Definition read_step{
     "read", "Reads a scene", "", {}, "", [](tool::Builder& args) { args.add_source(); }};
 constinit const tool::Definition write_step{
@@ -129,12 +130,12 @@ using Steps = std::vector<Step>;
 
 /// A step whose words have been parsed, and which its tool has checked.
 struct Step {
-    std::string title; ///< "step 2 (spp)"
-    Words words;       ///< after the name
-    /// Call of a read, a write or a tool; null if the step is only a `branch`
+    std::string title; ///< such as "step 2 (spp)"
+    Words words;       ///< words after the name
+    /// Call of a read, a write or a tool; null if the step only has a `branch`.
     std::unique_ptr<tool::Call> call;
-    bool beside = false;        ///< tee: the scene before it also goes to the next step
-    Steps branch;               ///< steps of tee [ ... ]
+    bool beside = false;        ///< true for a tee: the scene before the step also goes to the next step
+    Steps branch;               ///< steps of a tee in brackets: tee [ ... ]
     std::vector<Nested> nested; ///< pipelines in brackets, in the order of the words
     bool is(const tool::Definition& definition) const { return call && &call->definition() == &definition; }
     bool makes_scene() const {
@@ -143,7 +144,7 @@ struct Step {
 };
 
 constexpr const char* no_place = "-";
-/// Extensions of a virtual scene and of a file with pixels.
+/// Extensions of temporary files: a virtual scene, and a file with pixels.
 constexpr const char *computed_name = ".hsi", *file_name = ".dat";
 
 std::string extension_of(const std::string& path) {
@@ -151,11 +152,12 @@ std::string extension_of(const std::string& path) {
     return dot == std::string::npos ? std::string() : path.substr(dot);
 }
 
-/// A pipeline in brackets, which replaces a further input file of a step.
+/// A pipeline in brackets. Its result replaces an additional input file of a step.
 struct Nested {
     Steps steps;
-    std::string path; ///< the input of the step in its place: the file of a single `read`, or a temporary
-                      ///< file
+    /// The file that the step reads instead of the brackets: the file of a single `read`, or a temporary
+    /// file.
+    std::string path;
 };
 
 bool chooses_source(const tool::Call& call) {
@@ -164,7 +166,7 @@ bool chooses_source(const tool::Call& call) {
     return false;
 }
 
-/// Is true where the step can have an output, so that -overwrite has a meaning.
+/// Returns true if the call names an output file, so that -overwrite applies.
 bool writes(const tool::Call& call) {
     return call.find("overwrite") != nullptr &&
            std::any_of(call.arguments().begin(), call.arguments().end(), [&call](const tool::Argument& one) {
@@ -173,8 +175,7 @@ bool writes(const tool::Call& call) {
            });
 }
 
-/// Returns advice for a step that lacks the name of its output, or that has a name that belongs to write;
-/// else empty.
+/// Returns advice if a step lacks the name of its output, or has a name that belongs to `write`; else empty.
 std::string advice_on_outputs(const Step& step, const std::string& what) {
     const auto& declaration = step.call->declaration();
     const std::string name = step.call->definition().name, unexpected = "unexpected argument: ";
@@ -204,13 +205,14 @@ void refuse_inner_options(const Step& step) {
                              "Give the option to write, or put tee before the step.");
 }
 
-/// Checks the order of steps. `inner`: the steps of a tee, whose first step takes the scene before the tee.
+/// Checks the order of steps. `inner`: true for the steps of a tee, whose first step reads the scene before
+/// the tee.
 void check_order(const Steps& steps, bool inner);
 /// Checks the order of steps of a pipeline in brackets that replaces a file.
 void check_nested(const Steps& steps, const std::string& within);
 
-/// Temporary files of the run, the same for all ranks: results that need a whole scene first, and scenes in
-/// brackets.
+/// Temporary files of the run, with the same names on all ranks. They hold results that depend on a whole
+/// scene, and results of pipelines in brackets.
 class Scratch {
   public:
     explicit Scratch(parallel::Group& ranks) : m_ranks(ranks) {}
@@ -221,8 +223,8 @@ class Scratch {
     Scratch(const Scratch&) = delete;
     Scratch& operator=(const Scratch&) = delete;
 
-    /// Returns a new name in TMPDIR, else in /tmp, for all ranks together. \throws Error where no folder can
-    /// be made.
+    /// Returns a new file name in TMPDIR, or in /tmp if TMPDIR is not set. All ranks get the same name.
+    /// \throws Error if the folder cannot be made.
     std::string name(const std::string& extension) {
         if (m_folder.empty()) m_folder = m_ranks.broadcast("temporary folder", made());
         return join_path(m_folder, std::to_string(++m_files) + extension);
@@ -250,7 +252,8 @@ class Reading {
     Reading(const tool::Run& run, const Settings& settings, Scratch& scratch)
         : m_run(run), m_settings(settings), m_scratch(scratch) {}
 
-    /// The steps of a pipeline; numbers count from `first`, after `within` ("2.").
+    /// Returns the steps of a pipeline. Their numbers begin with `within` (such as "2.") and count from
+    /// `first`.
     Steps steps(const std::vector<Words>& all, const std::string& within = "", size_t first = 1) {
         Steps made;
         for (const Words& words : all)
@@ -260,12 +263,11 @@ class Reading {
 
   private:
     Step step(const Words& words, const std::string& number);
-    /// Takes the pipelines in brackets out of a step's words, and puts the names of their results in their
-    /// positions. \return the words
+    /// Returns the words of a step, with each pipeline in brackets replaced by the file name of its result.
     Words without_brackets(Step& step, const std::string& number);
-    /// Returns the content that the step expects of the file that the brackets at word `at` replace.
+    /// Returns the kind of file that the step expects at word `at`, where the brackets are.
     static tool::Content wanted(const Step& step, size_t at);
-    /// Checks that brackets stand only where they can be checked: at arguments.
+    /// Checks that brackets are used only for arguments that are input files with pixels or labels.
     static void check_places(const Step& step);
 
     const tool::Run& m_run;
@@ -303,7 +305,7 @@ Words Reading::without_brackets(Step& step, const std::string& number) {
         check_nested(nested.steps, step.title);
         steps_within += nested.steps.size();
         const Step& last = nested.steps.back();
-        // GDAL reads labels, and may not know virtual scenes.
+        // GDAL reads label files, and may not support virtual scenes.
         const bool computed = !last.is(read_step) && last.call->declaration().computes() &&
                               wanted(step, i) == tool::Content::raster;
         if (last.is(read_step) && !chooses_source(*last.call))
@@ -362,7 +364,7 @@ Step Reading::step(const Words& words, const std::string& number) {
     const bool is_tool = !step.is(read_step) && !step.is(write_step);
     if (is_tool && !call.declaration().has_source())
         throw UsageError(step.title + ": " + name + " cannot read a scene from the step before it");
-    // The neighbouring steps give a tool's source and destination; a tee states them itself.
+    // src and dst of a tool are given by the steps around it. A tool after tee states its own dst.
     if (is_tool) call.give("src", {no_place});
     if (is_tool && call.declaration().has_destination() && !step.beside) call.give("dst", {no_place});
     try {
@@ -432,8 +434,8 @@ int64_t count_tools(const Steps& steps) {
 // The run
 // ----------------------------------------------------------------------------------------------------------
 
-/// Returns how often the scene that reaches steps[from] is read: by tees, and by the steps that read a result
-/// that is computed when it is read. Counts each step at least once.
+/// Returns how often the scene before steps[from] is read: by each tee, and by each step that reads a virtual
+/// result computed from this scene. Each step counts at least once.
 int64_t readers_of(const Steps& steps, size_t from) {
     int64_t count = 0;
     for (size_t i = from; i < steps.size(); ++i) {
@@ -456,7 +458,7 @@ class Pipeline {
         : m_run(run), m_settings(s), m_scratch(scratch),
           m_share(1.0 / static_cast<double>(std::max<int64_t>(1, count_tools(steps)))) {}
 
-    /// Runs the steps. `into`: the file for the result of a pipeline in brackets; else empty.
+    /// Runs the steps. `into`: file for the result of a pipeline in brackets; empty outside of brackets.
     void work(Steps& steps, raster::OpenOptions scene = {}, const std::string& into = "") {
         for (size_t i = 0; i < steps.size(); ++i) {
             Step& step = steps[i];
@@ -500,7 +502,7 @@ class Pipeline {
         return own;
     }
 
-    /// Runs the tool. \return false with -dry-run: the output was planned, not made.
+    /// Runs the tool. \return false with -dry-run, if the output was only planned.
     bool run_tool(const Step& step, const raster::OpenOptions& scene, const raster::OutputOptions* to) {
         tool::Call& call = *step.call;
         call.options().source = source_of(step, scene);
@@ -516,10 +518,11 @@ class Pipeline {
         return text;
     }
 
-    /// Makes the scene in brackets that replaces a file.
+    /// Computes the scene of a pipeline in brackets.
     void make(Nested& nested) { work(nested.steps, {}, nested.path); }
 
-    /// Returns a temporary file of the run. A rank may open it when the first rank has made it.
+    /// Returns the options of a temporary file. Other ranks may open the file after the first rank has made
+    /// it.
     static raster::OutputOptions temporary(const std::string& path, const char* format) {
         raster::OutputOptions to;
         to.path = path;
@@ -528,10 +531,11 @@ class Pipeline {
         return to;
     }
 
-    /// Tells all ranks that the file exists.
+    /// Informs all ranks that the file exists.
     void share_file(const std::string& path) { m_run.ranks().broadcast("file " + path, ""); }
 
-    /// Copies the bands, window and other choices of `read`: a name alone cannot state them.
+    /// Copies the scene with the bands, window and other choices of `read`, because a file name alone cannot
+    /// state these choices.
     void copy_into(const Step& step, const raster::OpenOptions& scene, const std::string& path) {
         if (!copy(step, scene, temporary(path, "ENVI"))) return end_plan(step);
         share_file(path);
@@ -543,8 +547,10 @@ class Pipeline {
         m_ended = true;
     }
 
-    /// Returns the input of the next step: computed when it is read if the tool supports that, else a
-    /// temporary file. again: more than one step reads it. `into`: the name that it must have; empty: any.
+    /// Runs a step and returns its result as the input of the next step. If the tool supports virtual scenes,
+    /// the result is computed when it is read. Otherwise the result is stored in a temporary file. again:
+    /// true if more than one step reads the result. `into`: required file name of the result; empty: any
+    /// name.
     raster::OpenOptions made_by(const Step& step, const raster::OpenOptions& scene, bool again,
                                 const std::string& into) {
         raster::OutputOptions to;
@@ -579,8 +585,8 @@ class Pipeline {
         return result;
     }
 
-    /// Copies the scene unchanged for tee write, and for write after read or tee. \return false with
-    /// -dry-run, which prints the plan.
+    /// Copies the scene unchanged, for `write` in a tee and for `write` after read or tee. \return false with
+    /// -dry-run, which only prints the plan.
     bool copy(const Step& step, const raster::OpenOptions& scene, raster::OutputOptions to) {
         const auto source = raster::open_raster(scene);
         const raster::OutputOptions& frame = m_run.options().destination;
@@ -616,11 +622,12 @@ class Pipeline {
     tool::Run& m_run;
     const Settings& m_settings;
     Scratch& m_scratch;
-    const double m_share; ///< each tool's part of the progress bar
-    bool m_ended = false; ///< true after the end of a -dry-run: nothing is known beyond
+    const double m_share; ///< part of the progress bar for each tool
+    /// True if -dry-run cannot plan further steps, because their input does not exist yet.
+    bool m_ended = false;
 };
 
-/// Visits all steps, and the steps within tees.
+/// Calls `visit` for all steps, including steps in tees and in brackets.
 void each_step(const Steps& steps, const std::function<void(const Step&)>& visit) {
     for (const Step& step : steps) {
         each_step(step.branch, visit);
@@ -630,7 +637,8 @@ void each_step(const Steps& steps, const std::function<void(const Step&)>& visit
     }
 }
 
-/// Refuses outputs that are named twice or read within the run: outputs appear together when the run is done.
+/// Rejects an output that is named twice, and an output that another step reads: outputs appear only at the
+/// end of the run.
 void check_files(const Steps& steps) {
     struct File {
         std::string path;
@@ -660,14 +668,14 @@ void check_files(const Steps& steps) {
     });
 }
 
-/// Is true for a plain path of a file system; false for names such as NETCDF:"a.nc":v, database names and
-/// texts.
+/// Returns true for a plain path of a file. Returns false for names such as NETCDF:"a.nc":v, for database
+/// names and for texts.
 bool is_plain_path(const std::string& path) {
     return !path.empty() && path.find_first_of(":<{@") == std::string::npos;
 }
 
-/// Checks that the inputs of steps exist before the first pass, also with -dry-run; opens rasters. \throws
-/// Error naming the step.
+/// Checks before the first pass, also with -dry-run, that the inputs of all steps exist and that rasters can
+/// be opened. \throws Error with the name of the step.
 void check_inputs(const Steps& steps) {
     each_step(steps, [](const Step& step) {
         for (const tool::Argument& argument : step.call->arguments()) {
@@ -697,14 +705,15 @@ void check_inputs(const Steps& steps) {
     });
 }
 
-/// Returns the words of a single text, from a form or a quoted shell word. It may begin with '!'.
+/// Returns the words of the pipeline. A single text, from a form or a quoted shell word, is split. A leading
+/// '!' is dropped.
 Words words_of(const Settings& s) {
     Words words = s.words.size() == 1 ? parted(s.words.front()) : s.words;
     if (words.size() > 1 && words.front() == "!") words.erase(words.begin());
     return words;
 }
 
-/// Returns the file of the last 'write'; empty without one.
+/// Returns the file of the last `write`; empty if there is no `write`.
 std::string file_of_write(const Settings& s) {
     const Words words = words_of(s);
     size_t at = words.size();
@@ -714,7 +723,7 @@ std::string file_of_write(const Settings& s) {
         const std::string& word = words[i];
         if (word.size() < 2 || word[0] != '-') return word;
         const std::string option = word.substr(word[1] == '-' ? 2 : 1);
-        // Skips the option's value
+        // Skip the value of the option.
         if (option == "of" || option == "co" || option == "ot" || option == "dstnodata") ++i;
     }
     return {};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// gdal_hsi_profile: morphological, attribute and extinction profiles. Covariance and projection on
-// components, or the bands themselves; then whole planes of components, one side of one of them per thread.
-// Their bands go into dst as they are made or, if dst needs all bands of a tile at once, tile by tile at the
-// end.
+// gdal_hsi_profile: computes morphological, attribute and extinction profiles. The profiles are made from
+// components (covariance and projection) or from the bands themselves. Each thread works on one side of one
+// whole component plane. Bands are written to dst as they are made. If dst needs all bands of a tile at once,
+// they are written tile by tile at the end.
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/host_memory.h"
@@ -40,16 +40,16 @@ using profile::Attribute;
 using profile::AttributeSet;
 using profile::Kind;
 
-// What is asked for
+// The requested profile
 // ----------------------------------------------------------------------------------------------------------
 
 struct Settings {
     Kind kind = Kind::eap;
-    std::string attributes;              ///< -attribute, as given
-    std::vector<std::string> thresholds; ///< -thresholds, as given
+    std::string attributes;              ///< text of -attribute
+    std::vector<std::string> thresholds; ///< texts of -thresholds
     bool eight = false, no_pca = false, components_given = false;
     int components = 7;
-    /// the chosen attributes with their thresholds; empty: the defaults
+    /// The chosen attributes with their thresholds; empty: the default attributes.
     std::vector<AttributeSet> sets;
 };
 
@@ -101,7 +101,7 @@ std::vector<double> threshold_list(const std::string& text, Attribute attribute,
 
 bool several(Kind kind) { return kind == Kind::emap || kind == Kind::emep; }
 
-/// Fills `sets`. \throws UsageError when the options contradict one another.
+/// Fills `sets` from -attribute and -thresholds. \throws UsageError if the options contradict one another.
 void resolve_attributes(Settings& s) {
     s.sets.clear();
     const std::string kind = std::string("-kind ") + profile::name_of(s.kind);
@@ -146,7 +146,7 @@ void resolve_attributes(Settings& s) {
     }
 }
 
-/// Is true when a default threshold is an area.
+/// Returns true if a default threshold is an area, which depends on the pixel size.
 bool needs_pixel_size(const Settings& s) {
     return !profile::of_extinction(s.kind) &&
            std::any_of(s.sets.begin(), s.sets.end(), [](const AttributeSet& set) {
@@ -154,7 +154,7 @@ bool needs_pixel_size(const Settings& s) {
            });
 }
 
-/// Fills in the default thresholds, which depend on the pixel size.
+/// Returns the options with default thresholds filled in. `pixel_metres`: pixel size in metres.
 profile::Options profile_options(const Settings& s, double pixel_metres) {
     profile::Options options{s.kind, s.sets, s.eight};
     for (auto& set : options.sets)
@@ -163,7 +163,7 @@ profile::Options profile_options(const Settings& s, double pixel_metres) {
     return options;
 }
 
-// The bands, on their way into dst
+// Writing the bands
 // ----------------------------------------------------------------------------------------------------------
 
 raster::OutputSpec profile_spec(const stream::CubeShape& scene, const Settings& s,
@@ -198,7 +198,7 @@ raster::OutputSpec profile_spec(const stream::CubeShape& scene, const Settings& 
     return spec;
 }
 
-/// The bands of a profile, written as they are made.
+/// Computes the bands of a profile and writes them.
 class ProfileBands {
   public:
     ProfileBands(tool::Run& run, bool whole, const profile::Options& options, const tools::ProfilePlan& plan,
@@ -212,7 +212,7 @@ class ProfileBands {
         });
     }
 
-    /// Writes tile by tile, for a dst that needs all bands of a tile together.
+    /// Writes tile by tile, for a dst that needs all bands of a tile at once.
     void write_tiles(std::unique_ptr<stream::PlaneStore> components) {
         parallel::Group& ranks = m_run.ranks();
         const auto profile = m_plan.profile_held
@@ -235,7 +235,8 @@ class ProfileBands {
         auto pass = m_run.pass("writing", 0.1);
         pass.memory = std::min(pass.memory, m_plan.pass_bytes);
         pass.output_layout = m_sink.layout();
-        // Planes that were made one by one are written tile by tile: each rank gets the rows that it writes.
+        // Each rank made some of the planes, and writes some of the rows. The ranks exchange planes so that
+        // each rank has the rows that it writes.
         const auto source = profile->source(every);
         const auto tiles = stream::plan_pass(*source, copy, pass);
         const int64_t rows = tiles.tile_lines();
@@ -273,9 +274,9 @@ class ProfileBands {
     const stream::CubeShape m_shape;
 };
 
-/// Makes the profile of `components` (profile::make_profile()) and writes it: band by band if the plan allows
-/// it and the sink takes bands, else tile by tile when all bands are there. Reports the passes. \throws
-/// Cancelled, and Error from reading and writing.
+/// Makes the profile of `components` (profile::make_profile()) and writes it. If the plan allows it and the
+/// sink accepts single bands, writes band by band. Otherwise writes tile by tile after all bands are made.
+/// Reports the passes. \throws Cancelled, and Error from reading and writing.
 void write_profile(tool::Run& run, std::unique_ptr<stream::PlaneStore> components, bool whole,
                    const profile::Options& options, const tools::ProfilePlan& plan,
                    raster::RasterSink& sink) {
@@ -289,9 +290,9 @@ void write_profile(tool::Run& run, std::unique_ptr<stream::PlaneStore> component
 // The passes
 // ----------------------------------------------------------------------------------------------------------
 
-constexpr double no_size = 20; ///< metres per pixel where the size is unknown
+constexpr double no_size = 20; ///< pixel size in metres that is assumed if the size is unknown
 
-/// Is true for a source of whole numbers: its values are the levels.
+/// Returns true if the source has integer values. The levels of its trees are then the values themselves.
 bool whole_numbers(const raster::RasterSource& source) {
     const auto type = source.facts().type;
     return type == "Byte" || type.find("Int") != std::string::npos;
@@ -379,7 +380,7 @@ class Profiling {
     static const char* place(bool held) { return held ? "memory" : "a temporary file"; }
     std::string folder() const { return stream::folder_beside(m_run.options().destination.path); }
 
-    /// Reports the devices: PCA may run on a GPU, trees and reconstructions run on the CPU.
+    /// Reports the devices. PCA may run on a GPU; trees and reconstructions run on the CPU.
     void report_where() {
         const std::string trees = tool::describe_devices(m_run, {}, nullptr);
         if (m_settings.no_pca)
@@ -402,7 +403,7 @@ class Profiling {
         return std::move(made.planes);
     }
 
-    /// Copies the bands for -no-pca, with NaN where a pixel is invalid.
+    /// Copies the bands for -no-pca. Invalid pixels become NaN.
     std::unique_ptr<stream::PlaneStore> copy_bands() {
         const auto shape = m_scene.shape();
         auto planes = m_plan.components_held ? std::make_unique<stream::PlaneStore>(shape)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // gdal_hsi_quicklook: makes a picture for viewing. Scenes in the colours of three bands, and class maps in
-// their own colours with a legend, are placed side by side, with rings around points. One pass over each
+// their own colours with a legend, are placed side by side. Points are marked with rings. One pass over each
 // scene reads the values that are shown.
 #include "core/counted.h"
 #include "core/error.h"
@@ -38,25 +38,26 @@ namespace {
 
 using tool::Content;
 
-constexpr int64_t gap = 8;         ///< white pixels between panels
-constexpr double land_gamma = 0.6; ///< land is dark compared with the brightest roofs and rocks
-constexpr std::array<double, 3> natural_nm = {650, 550, 450}; ///< red, green, blue
+constexpr int64_t gap = 8; ///< width of the white gap between panels, in pixels
+/// Gamma for natural colours, because land is dark compared with the brightest roofs and rocks.
+constexpr double land_gamma = 0.6;
+constexpr std::array<double, 3> natural_nm = {650, 550, 450}; ///< wavelengths of red, green and blue
 
 struct Settings {
     std::string beside, points, point_names, like, title;
     bool frame = false;
     int64_t size = 1200;
     std::array<double, 2> stretch = {2, 98};
-    double gamma = 0; ///< 0: chosen by the kind of picture
+    double gamma = 0; ///< 0: the gamma depends on the kind of picture
     bool each = false, no_legend = false;
-    std::string
-        for_values; ///< options that were given and have no meaning for class maps: "-stretch and -gamma"
+    /// Options of the call that have no effect on class maps, such as "-stretch and -gamma".
+    std::string for_values;
 };
 
 // Panels
 // ----------------------------------------------------------------------------------------------------------
 
-/// Maps each pixel of a panel to the pixel of the scene at its centre.
+/// Maps each pixel of a panel to the scene pixel at its centre.
 struct Scale {
     int64_t samples, lines;             ///< size of the scene
     int64_t panel_samples, panel_lines; ///< size of the panel
@@ -64,7 +65,8 @@ struct Scale {
     int64_t line(int64_t y) const { return (2 * y + 1) * lines / (2 * panel_lines); }
 };
 
-/// Returns a panel whose longer side is at most `size`. Small scenes are enlarged by an integer factor.
+/// Returns the size of a panel whose longer side is at most `size` pixels. Small scenes are enlarged by an
+/// integer factor.
 Scale scale_of(const stream::CubeShape& shape, int64_t size) {
     const int64_t longest = std::max(shape.samples, shape.lines);
     Scale scale{shape.samples, shape.lines, shape.samples, shape.lines};
@@ -78,10 +80,10 @@ Scale scale_of(const stream::CubeShape& shape, int64_t size) {
     return scale;
 }
 
-/// Values of the pixels that a panel shows, [band][y][x]; NaN if missing.
+/// Values of the pixels that a panel shows, [band][y][x]; NaN for missing values.
 using Picked = std::vector<std::vector<float>>;
 
-/// Keeps the pixels that a panel shows, in one pass. Every pixel is in the core of one tile.
+/// Copies the pixels that a panel shows, in one pass. Each pixel is in the core of exactly one tile.
 class Picking final : public stream::Operation {
   public:
     Picking(const Scale& scale, Picked& picked) : m_scale(scale), m_picked(picked) {}
@@ -90,8 +92,8 @@ class Picking final : public stream::Operation {
     }
 
   private:
-    /// Returns the first place of a panel that shows pixel `first` of the `count` pixels of a scene, or a
-    /// later one.
+    /// Returns the first panel position that shows pixel `first` or a later pixel. The scene has `count`
+    /// pixels and the panel has `places` positions in this direction.
     static int64_t first_place(int64_t first, int64_t count, int64_t places) {
         // The smallest x with (2x + 1) * count / (2 * places) >= first, in integers.
         const int64_t least = 2 * places * first - count;
@@ -120,7 +122,7 @@ class Picking final : public stream::Operation {
     Picked& m_picked;
 };
 
-/// Lowest and highest shown value of a band.
+/// The lowest and the highest value of a band between which colours change.
 using Limits = std::array<double, 2>;
 
 Limits limits_of(const std::vector<float>& values, const std::array<double, 2>& percent) {
@@ -158,17 +160,17 @@ uint8_t shade(float value, const Limits& limits, double gamma) {
 // What a panel shows
 // ----------------------------------------------------------------------------------------------------------
 
-/// Describes one of the files.
+/// One of the files that the picture shows.
 struct Shown {
     std::string path;
     std::shared_ptr<raster::RasterSource> source;
-    std::unique_ptr<raster::LabelSource> classes; ///< for a class map; else null
-    std::vector<int> bands; ///< bands of the source, from 0 on: red, green and blue, or one band in grey
-    bool natural = false;   ///< true if chosen by wavelengths of visible light
+    std::unique_ptr<raster::LabelSource> classes; ///< reader of a class map; null for a scene
+    std::vector<int> bands; ///< indices in the source, from 0: red, green and blue, or one band in grey
+    bool natural = false;   ///< true if the bands were chosen at the wavelengths of visible light
 };
 
-/// Returns a reader of the classes if a raster of one band is a class map, which has names or colours of
-/// classes.
+/// Returns a reader of the classes if the raster is a class map: one band, and names or colours of classes.
+/// Returns null otherwise.
 std::unique_ptr<raster::LabelSource> class_map(const raster::RasterSource& source) {
     if (source.facts().bands.in_file != 1 || !tool::is_integer_type(source.facts().type)) return nullptr;
     raster::LabelOptions options;
@@ -179,7 +181,7 @@ std::unique_ptr<raster::LabelSource> class_map(const raster::RasterSource& sourc
     return whole && !labels->legend().empty() ? std::move(labels) : nullptr;
 }
 
-/// Chooses red, green and blue of a scene.
+/// Chooses the bands that are shown as red, green and blue. asked: true if the user chose the bands with -b.
 void choose_bands(Shown& shown, bool asked) {
     const int count = shown.source->shape().bands;
     shown.bands.clear();
@@ -200,7 +202,8 @@ void choose_bands(Shown& shown, bool asked) {
     for (size_t b = 0; b < nm.size(); ++b)
         if (std::isfinite(nm[b])) known.emplace_back(nm[b], static_cast<int>(b));
     std::sort(known.begin(), known.end());
-    if (known.size() < 3) { // the first components come first
+    // Without wavelengths, the first, the middle and the last band are shown as red, green and blue.
+    if (known.size() < 3) {
         shown.bands = {0, count == 3 ? 1 : (count - 1) / 2, count - 1};
         return;
     }
@@ -209,7 +212,8 @@ void choose_bands(Shown& shown, bool asked) {
                                   return std::fabs(a.first - wanted) < std::fabs(b.first - wanted);
                               })->second);
     shown.natural = shown.bands[0] != shown.bands[1] && shown.bands[1] != shown.bands[2];
-    if (!shown.natural) // the sensor has no visible light: long waves are red, and short waves blue
+    // The sensor has no visible light: the longest waves become red, and the shortest waves become blue.
+    if (!shown.natural)
         shown.bands = {known.back().second, known[known.size() / 2].second, known.front().second};
 }
 
@@ -225,8 +229,8 @@ std::vector<Shown> open_files(tool::Run& run, const Settings& s) {
             raster::OpenOptions options;
             options.path = s.beside;
             f.source = raster::open_raster(options);
-            if (asked && f.source->facts().bands.in_file ==
-                             files[0].source->facts().bands.in_file) { // the bands are the same
+            // The bands of -b apply to the second file if both files have the same number of bands.
+            if (asked && f.source->facts().bands.in_file == files[0].source->facts().bands.in_file) {
                 options.bands = files[0].source->bands();
                 f.source = raster::open_raster(options);
             }
@@ -248,7 +252,7 @@ std::vector<Shown> open_files(tool::Run& run, const Settings& s) {
     return files;
 }
 
-/// Opens the file of -like: a scene with the bands that src is shown with, or a class map.
+/// Opens the file of -like: a class map, or a scene with the bands in which src is shown.
 std::optional<Shown> open_like(tool::Run& run, const Settings& s, const std::vector<Shown>& files) {
     if (s.like.empty()) return {};
     Shown like;
@@ -292,12 +296,12 @@ Picked pick(tool::Run& run, const std::shared_ptr<raster::RasterSource>& source,
     return out;
 }
 
-/// Colour of pixels without a value or label with -frame. It is not grey, and not a colour of
-/// raster::default_colour().
+/// Colour of pixels without a value or label, with -frame. The colour is not grey, and differs from all
+/// colours of raster::default_colour().
 constexpr Rgb no_value_colour{190, 210, 240};
 
-/// Draws one band in grey or three in colours, at (x0, y0) of the picture. Pixels without a value, or with an
-/// infinite one, get the colour `none`. Returns their number.
+/// Draws one band in grey or three bands in colours, with the upper left corner at (x0, y0) of the picture.
+/// Pixels with missing or infinite values get the colour `none`. Returns the number of pixels with values.
 int64_t draw_values(Canvas& canvas, int64_t x0, int64_t y0, const Scale& scale, const Picked& picked,
                     const std::vector<Limits>& limits, double gamma, const Rgb& none) {
     int64_t with_value = 0;
@@ -327,7 +331,7 @@ std::vector<Entry> entries_of(const raster::LabelSource& labels) {
     return out;
 }
 
-/// Adds the classes that the picture shows to the legend, each once.
+/// Adds the classes that the picture shows to the legend, without duplicates.
 void add_to_legend(const std::vector<Entry>& entries, std::vector<Entry>& legend) {
     for (const auto& e : entries)
         if (e.seen && std::none_of(legend.begin(), legend.end(), [&](const Entry& known) {
@@ -336,15 +340,15 @@ void add_to_legend(const std::vector<Entry>& entries, std::vector<Entry>& legend
             legend.push_back(e);
 }
 
-/// Gives the colours of the classes of `like` to classes of the same name, or of the same number if neither
-/// has a name.
+/// Copies the colours of the classes of `like` to classes with the same name. Classes without names are
+/// matched by number.
 void take_colours(const raster::LabelSource& like, std::vector<Entry>& entries) {
     for (const Entry& known : entries_of(like))
         for (Entry& e : entries)
             if (e.name == known.name && (!e.name.empty() || e.value == known.value)) e.colour = known.colour;
 }
 
-/// Draws a class map. Classes without an entry get one.
+/// Draws a class map. A class that is not in `entries` is added with a default colour.
 void draw_classes(Canvas& canvas, int64_t x0, int64_t y0, const Scale& scale, raster::LabelSource& labels,
                   std::vector<Entry>& entries, const Rgb& none) {
     std::vector<uint16_t> line(static_cast<size_t>(scale.samples));
@@ -372,13 +376,13 @@ void draw_classes(Canvas& canvas, int64_t x0, int64_t y0, const Scale& scale, ra
     }
 }
 
-/// A pixel that holds a point, and the text next to it.
+/// A pixel that contains a point, and the text next to its ring.
 struct Ring {
     int64_t pixel;
     std::string name;
 };
 
-/// Rings around the pixels of the points, with their names.
+/// Draws rings around the pixels of the points, with their names.
 void draw_rings(Canvas& canvas, int64_t x0, int64_t y0, const Scale& scale, const std::vector<Ring>& rings) {
     constexpr double inner = 3.2, middle = 4.6, outer = 5.6;
     constexpr int64_t reach = 6;
@@ -411,7 +415,7 @@ void draw_rings(Canvas& canvas, int64_t x0, int64_t y0, const Scale& scale, cons
 // The run
 // ----------------------------------------------------------------------------------------------------------
 
-/// \throws Error with advice that names the option of this tool for the field.
+/// Opens the file of -points. \throws Error with advice that names -point-names, not -field.
 std::unique_ptr<raster::LabelSource> open_points(const raster::LabelOptions& options,
                                                  const raster::Grid& grid) {
     try {
@@ -425,7 +429,7 @@ std::unique_ptr<raster::LabelSource> open_points(const raster::LabelOptions& opt
     }
 }
 
-/// Pixels of src that hold a point of the file, with a warning for points outside.
+/// Returns the pixels of src that contain a point of the file. Warns of points outside.
 std::vector<Ring> points_in(tool::Run& run, const Settings& s, const raster::RasterSource& source) {
     const std::string& path = s.points;
     if (path.empty()) return {};
@@ -437,7 +441,7 @@ std::vector<Ring> points_in(tool::Run& run, const Settings& s, const raster::Ras
     const auto labels = open_points(options, grid);
     for (const auto& note : labels->notes())
         run.warn(note);
-    constexpr size_t most = 10000; // more rings than a picture shows
+    constexpr size_t most = 10000; // more rings would cover the picture
     const auto found = raster::collect_labels(*labels);
     if (found.index.size() > most)
         throw Error(
@@ -463,7 +467,7 @@ std::vector<Ring> points_in(tool::Run& run, const Settings& s, const raster::Ras
 
 struct Panel {
     size_t file;
-    std::vector<int> bands; ///< of its source; empty for a class map
+    std::vector<int> bands; ///< indices in the source of the file; empty for a class map
 };
 
 std::string bands_text(const Shown& file, const std::vector<int>& bands, bool colours = true) {
@@ -488,7 +492,7 @@ void check_options(const Settings& s, const std::vector<Shown>& files) {
                          "Leave the option out.");
 }
 
-/// Warns that a panel is black, or black and white, and says why.
+/// Warns if a panel is black, or only black and white, and states the reason.
 void warn_of_no_contrast(tool::Run& run, const Shown& file, const std::vector<int>& bands,
                          const Picked& picked, const std::vector<Limits>& limits, int64_t with_value,
                          const std::array<double, 2>& percent) {
@@ -509,7 +513,8 @@ void warn_of_no_contrast(tool::Run& run, const Shown& file, const std::vector<in
             }
         char text[160];
         if (limits[k][0] < limits[k][1]) {
-            constexpr size_t few = 50; // at most one of so many pixels is inside the limits
+            // The warning is printed if at most one in 50 values is within the limits.
+            constexpr size_t few = 50;
             if (within * few > values) continue;
             std::snprintf(text, sizeof text,
                           ": %zu of %zu displayed values are within the stretch, from %g to %g per cent: all "
@@ -530,7 +535,7 @@ void warn_of_no_contrast(tool::Run& run, const Shown& file, const std::vector<in
     }
 }
 
-/// Returns the limits of -like, which are those of its scene at these bands.
+/// Returns the limits of the scene of -like at the given bands.
 std::vector<Limits> limits_like(tool::Run& run, const Settings& s, const Shown& like,
                                 const std::vector<int>& bands) {
     const auto values = pick(run, like.source, bands, scale_of(like.source->shape(), s.size), 0);
@@ -552,7 +557,7 @@ std::string name_of_band(const raster::RasterSource& source, int band) {
                : "band " + number;
 }
 
-/// Returns the colour bar of a grey panel. Its numbers are scaled values if the band has a scale.
+/// Returns the colour bar of a grey panel. If the band has a scale, the numbers of the bar are scaled values.
 ColourBar bar_of(const raster::RasterSource& source, int band, const Limits& limits, double gamma) {
     const auto& values = source.facts().bands.values;
     const auto b = static_cast<size_t>(band);
@@ -563,7 +568,7 @@ ColourBar bar_of(const raster::RasterSource& source, int band, const Limits& lim
             name_of_band(source, band) + (values.unit.empty() ? "" : " (" + values.unit + ")")};
 }
 
-/// Forms of a page, where letters stay sharp at every size.
+/// Vector formats of a page, where text stays sharp at every size.
 enum class Page { none, svg, pdf };
 
 Page page_of(const raster::OutputOptions& dst) {
@@ -573,7 +578,7 @@ Page page_of(const raster::OutputOptions& dst) {
     return equal_names(extension, "pdf") ? Page::pdf : Page::none;
 }
 
-/// dst: a raster, or a page.
+/// Writes dst, which is a raster or a page.
 class PictureFile {
   public:
     explicit PictureFile(tool::Run& run)
@@ -599,7 +604,7 @@ class PictureFile {
     const raster::TextOutput m_text;
 };
 
-/// The picture with the classes, by number, at its right.
+/// Returns the picture with a legend on its right side. The legend is sorted by class number.
 Canvas with_legend(tool::Run& run, const Canvas& picture, std::vector<Entry> legend) {
     std::stable_sort(legend.begin(), legend.end(),
                      [](const Entry& a, const Entry& b) { return a.value < b.value; });
@@ -655,7 +660,8 @@ void run_quicklook(tool::Run& run, const Settings& s) {
         std::find_if(files.begin(), files.end(), [](const Shown& file) { return file.classes == nullptr; });
     const Rgb none = s.frame ? no_value_colour : Rgb{};
     std::optional<ColourBar> bar;
-    std::optional<std::vector<Limits>> shared; ///< of src, for files with the same bands
+    /// Limits of src, also used for files with the same number of bands.
+    std::optional<std::vector<Limits>> shared;
     Json shown = Json::array();
     for (size_t k = 0; k < panels.size(); ++k) {
         Shown& file = files[panels[k].file];

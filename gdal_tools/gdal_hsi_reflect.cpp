@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// gdal_hsi_reflect: reflectance from a spectrometer's stored values, by the scene itself or by known targets.
-// Two passes: means, then every pixel; one pass with -apply.
+// gdal_hsi_reflect: computes reflectance from the stored values of a spectrometer, from means of the scene
+// itself or from known targets. The first pass computes means, the second pass converts all pixels. -apply
+// takes one pass.
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/text.h"
@@ -45,16 +46,16 @@ struct Settings {
 
 constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
 
-/// reflectance = gain * stored value + offset, for a band of the file; and the spread of the targets about
-/// the line.
+/// A line for one band: reflectance = gain * stored value + offset. rmse and r2 describe how well the line
+/// fits the targets.
 struct Line {
     double gain = 1, offset = 0, rmse = nothing, r2 = nothing;
     size_t targets = 0;
 };
 
-/// Lines for bands of the scene, and the reasons for bands without one.
+/// The lines of the bands, and texts of the bands without a line.
 struct Lines {
-    std::map<int, Line> of_band; ///< by its number in the file
+    std::map<int, Line> of_band; ///< lines by band number in the file
     std::vector<std::string> left_out;
 };
 
@@ -66,7 +67,7 @@ std::string band_text(const raster::RasterSource& scene, size_t b) {
 // Lines from the scene's own means
 // ----------------------------------------------------------------------------------------------------------
 
-/// The mean of each band in -area, or of all counted pixels.
+/// Returns the mean of each band over the pixels of -area. Without -area: over all pixels of the statistics.
 std::vector<double> means_of(tool::Run& run, const Settings& s, tool::Scene& scene) {
     if (s.area.empty()) return tools::counted_means(run, scene);
     std::string how;
@@ -81,7 +82,8 @@ std::vector<double> means_of(tool::Run& run, const Settings& s, tool::Scene& sce
     return means;
 }
 
-/// The first spectrum of -reference at the scene's bands, NaN for missing values; 1 without one.
+/// Returns the first spectrum of -reference at the scene's bands, with NaN for missing values. Without
+/// -reference: 1 in all bands.
 std::vector<double> reference_of(tool::Run& run, const Settings& s, const raster::RasterSource& scene) {
     const auto bands = static_cast<size_t>(scene.shape().bands);
     if (s.reference.empty()) return std::vector<double>(bands, 1);
@@ -115,7 +117,7 @@ struct Target {
     std::vector<double> stored, reflectance; ///< per band
 };
 
-/// Returns the mean of each labelled class.
+/// Returns the mean spectrum of each labelled class.
 std::vector<spectra::ClassSpectra> class_means(tool::Run& run, tool::Scene& scene,
                                                const raster::LabelledPixels& pixels) {
     spectra::Labels labels;
@@ -169,7 +171,8 @@ std::vector<Target> targets_of(tool::Run& run, const Settings& s, tool::Scene& s
     return targets;
 }
 
-/// Fits a line to targets by least squares; nullopt if the targets do not differ in the library or the scene.
+/// Fits a line to the targets by least squares. Returns nullopt if a target lacks reflectance, or if the
+/// stored values do not differ.
 std::optional<Line> line_of(const std::vector<Target>& targets, size_t b, bool through_origin) {
     constexpr double apart = 1e-6;
     double greatest = 0, mean_l = 0, mean_r = 0, least = HUGE_VAL, most = -HUGE_VAL;
@@ -201,7 +204,7 @@ std::optional<Line> line_of(const std::vector<Target>& targets, size_t b, bool t
     return line;
 }
 
-/// Reports the root mean square, over bands, of each target's distance from its lines.
+/// Reports for each target the root mean square, over bands, of its distance from the lines.
 void report_targets(tool::Run& run, const std::vector<Target>& targets, const Lines& lines,
                     const raster::RasterSource& scene) {
     Json report = Json::array();
@@ -259,7 +262,7 @@ std::string csv_of(const Lines& lines, const raster::RasterSource& scene) {
     return text;
 }
 
-/// Returns the lines of -apply, and leaves only their bands in the scene.
+/// Returns the lines in the file of -apply. Removes all other bands from the scene.
 Lines lines_of_file(tool::Run& run, const std::string& path, std::shared_ptr<raster::RasterSource>& source) {
     const auto table = raster::read_spectrum_table(path, {"band", "gain", "offset"}, {"wavelength"});
     model::ModelBands bands;

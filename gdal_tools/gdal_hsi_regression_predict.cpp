@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// gdal_hsi_regression_predict: a scene and models to maps of estimates; one pass, tile by tile.
+// gdal_hsi_regression_predict: applies models to a scene and writes maps of estimates; one pass, tile by
+// tile.
 #include "core/counted.h"
 #include "core/error.h"
 #include "links/links.h"
@@ -40,8 +41,8 @@ struct Settings {
     bool any_wavelengths = false;
 };
 
-/// Returns the scene's bands without resampling if each of the model's bands has one within half a nanometre;
-/// else empty.
+/// Returns the scene's bands without resampling if the scene has a band within 0.5 nm of each band of the
+/// model; else empty.
 std::vector<math::ResampledBand> bands_as_they_are(const model::SceneBands& scene,
                                                    const std::vector<double>& wanted) {
     constexpr double near = 0.5;
@@ -57,7 +58,7 @@ std::vector<math::ResampledBand> bands_as_they_are(const model::SceneBands& scen
     return bands;
 }
 
-/// Returns the Error for bands of the model that cannot be computed from the scene's bands.
+/// Returns an Error that lists the bands of the model that cannot be computed from the scene's bands.
 Error not_made(const std::string& scene, const std::string& file, const std::vector<double>& from,
                const std::vector<double>& to, const std::vector<size_t>& left_out) {
     double low = INFINITY, high = -INFINITY;
@@ -71,7 +72,8 @@ Error not_made(const std::string& scene, const std::string& file, const std::vec
     const auto range = [](double a, double b) {
         return tool::number_text(a) + " to " + tool::number_text(b) + " nm";
     };
-    const double first = std::max(low, *least), last = std::min(high, *most); // the range that both have
+    // Range of wavelengths that the scene and the model have in common.
+    const double first = std::max(low, *least), last = std::min(high, *most);
     return Error("the bands of " + scene + " cannot be resampled to " + counted(left_out.size(), "band") +
                      " of the model '" + file + "' (the first at " + tool::number_text(to[left_out.front()]) +
                      " nm): the scene has bands at " + range(low, high) + ", the model at " +
@@ -83,11 +85,10 @@ Error not_made(const std::string& scene, const std::string& file, const std::vec
                             "the model again without the bands in gaps (-exclude-range).");
 }
 
-/// Warns of bands that are interpolated between bands of the scene that are far from each other, compared
-/// with the model's bands.
+/// Warns if bands of the model are interpolated over large gaps between bands of the scene.
 void warn_of_gaps(tool::Run& run, const std::string& file, const std::vector<double>& from,
                   std::vector<double> to, const std::vector<math::ResampledBand>& bands) {
-    constexpr double far = 3; // in median distances between bands of the model
+    constexpr double far = 3; // in units of the median distance between the model's bands
     std::vector<double> apart, nm;
     for (const auto& band : bands) {
         nm.clear();
@@ -113,7 +114,7 @@ void warn_of_gaps(tool::Run& run, const std::string& file, const std::vector<dou
                  " nm apart: estimates may be wrong. Train the model again without these bands");
 }
 
-/// Returns how the scene's bands become the model's bands.
+/// Returns how the bands of the model are computed from the bands of the scene.
 regression::Inputs inputs_of(tool::Run& run, const Settings& s, const std::string& file,
                              const regression::Model& model, const raster::RasterSource& scene) {
     const auto bands = tool::scene_bands(scene);
@@ -181,7 +182,8 @@ raster::OutputSpec spec_of(const raster::RasterSource& scene, const std::vector<
     return spec;
 }
 
-/// Returns the Error for a scene whose values all have another scale than the training values of the model.
+/// Returns the Error for a scene without any value in the range of the training values, so that its scale is
+/// probably different.
 Error another_scale(const raster::RasterSource& scene, const std::string& file,
                     const regression::Model& model) {
     return Error("all values of '" + scene.path() + "' are outside the training range of '" + file + "' (" +
@@ -214,7 +216,7 @@ void report_outside(tool::Run& run, const std::vector<Applied>& models,
     run.report()["outside"] = counts;
 }
 
-/// Assesses the estimates of independent samples.
+/// Compares estimates with the values of independent samples (-reference).
 void assess(tool::Run& run, const Settings& s, std::shared_ptr<raster::RasterSource> scene,
             const std::string& file) {
     const auto output = run.text_output("-predictions", s.predictions, run.options().destination.overwrite);
@@ -226,7 +228,7 @@ void assess(tool::Run& run, const Settings& s, std::shared_ptr<raster::RasterSou
     options.labels.path = s.reference;
     tools::add_samples(run, options, scene, 0, set);
     const auto applied = read_models(run, s, *scene, {file});
-    std::vector<double> x; // samples at the bands of the model
+    std::vector<double> x; // spectra of the samples at the model's bands
     for (size_t row = 0; row < set.count(); ++row)
         for (const auto& band : applied[0].inputs.bands) {
             x.push_back(0);
@@ -329,9 +331,9 @@ void declare(tool::Builder& args) {
     args.add_source();
     args.input_argument("model", s.model_file, Content::model,
                         "The model, a file of gdal_hsi_regression_train or a trait model of HyTools")
-        .required = false; // -apply needs no src
+        .required = false; // -apply works without src
     args.add_destination("The estimates, three bands per model; it appears when it is complete").required =
-        false; // -reference needs no dst
+        false; // -reference works without dst
     args.computes_dst();
     args.option("apply", s.apply,
                 "Apply this model instead of model; several models are applied in one read of src")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// gdal_hsi_regression_train: numbers and spectra, of labelled pixels or a table, to a model file. One pass
-// over the tiles that hold a labelled pixel.
+// gdal_hsi_regression_train: fits a model to values and spectra, from labelled pixels or from a table. One
+// pass reads the tiles that contain a labelled pixel.
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/file_path.h"
@@ -38,13 +38,13 @@ struct Settings {
     std::vector<regression::Step> steps;
     int64_t max_samples = 1000;
     bool overwrite = false;
-    std::vector<std::array<std::string, 2>> with; ///< scene, labels
+    std::vector<std::array<std::string, 2>> with; ///< each pair: a scene and its labels
 };
 
-/// The training data, with the facts about their bands.
+/// The training samples, and the description of their bands.
 struct Learned {
     tools::SampleSet set;
-    regression::Model bands; ///< bands, wavelengths, FWHM, files
+    regression::Model bands; ///< only bands, wavelengths, FWHM and file names are set
 };
 
 Learned read_table(tool::Run& run, const Settings& s) {
@@ -95,7 +95,7 @@ Learned read_scenes(tool::Run& run, const Settings& s) {
     const auto& scene = *parts[0].first;
     auto& m = learned.bands;
     tool::describe_bands(scene, m);
-    m.value_scale.clear(); // x holds scaled values
+    m.value_scale.clear(); // set.x already holds scaled values
     m.value_offset.clear();
     m.fwhm_nm = scene.facts().bands.fwhm_nm;
     m.trained_on = scene.path();
@@ -111,7 +111,7 @@ std::string unit_in(const std::string& name) {
                                                            : "";
 }
 
-/// Stores the minimum, maximum and mean of the samples' bands.
+/// Stores the minimum, maximum and mean of each band over the samples.
 void describe_values(const tools::SampleSet& set, regression::Model& m) {
     m.minimum.assign(set.x.begin(), set.x.begin() + static_cast<ptrdiff_t>(set.bands));
     m.maximum = m.minimum;
@@ -124,7 +124,7 @@ void describe_values(const tools::SampleSet& set, regression::Model& m) {
     }
 }
 
-/// Drops samples that the transform makes infinite or NaN, and returns the transformed samples.
+/// Returns the transformed samples. Removes samples that the transform makes infinite or NaN.
 std::vector<double> transform_samples(tool::Run& run, const regression::Transform& transform,
                                       tools::SampleSet& set) {
     auto x = tools::transformed(transform, set.x);
@@ -220,7 +220,8 @@ void run_train(tool::Run& run, const Settings& s) {
     set.number_groups();
     const regression::Transform transform(s.steps, learned.bands.wavelengths_nm, set.bands);
     auto x = transform_samples(run, transform, set);
-    const std::vector<double> labelled = set.pixels; // the domain covers all samples
+    // All labelled pixels, before -max-samples selects some; they define the domain of the model.
+    const std::vector<double> labelled = set.pixels;
     const bool thins = s.train.method == Method::gp || s.train.method == Method::svr;
     if (thins && set.count() > static_cast<size_t>(s.max_samples)) {
         run.note(std::to_string(s.max_samples) + " of " + counted(set.count(), "sample") +
@@ -257,7 +258,7 @@ void run_train(tool::Run& run, const Settings& s) {
     if (!s.hytools.empty()) raster::write_text_output(hytools, regression::to_hytools(model));
 }
 
-/// Refuses options of another method.
+/// Rejects options that belong to another method.
 void check_method(const tool::Call& call, const Settings& s) {
     const auto method = s.train.method;
     const auto only = [&](const char* name, std::initializer_list<Method> methods, const char* which) {
@@ -313,7 +314,7 @@ void check(const tool::Call& call, Settings& s) {
 
 void declare(tool::Builder& args) {
     auto& s = args.settings<Settings>();
-    args.add_source().required = false; // -table needs no src
+    args.add_source().required = false; // -table works without src
     args.add_mask("the training");
     args.input_argument("labels", s.samples.labels.path, Content::labels,
                         "Values: features with a numeric field, or a raster, in any SRS and on any grid")

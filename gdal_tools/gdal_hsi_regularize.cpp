@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// gdal_hsi_regularize: class probabilities of any origin, smoothed by the random field of gdal_hsi_sahic. A
-// scan of the scene whose edges are kept, one pass that cleans the probabilities and makes the weights, then
-// the field over the whole scene or over tiles with a halo.
+// gdal_hsi_regularize: smooths class probabilities of any origin with the Markov random field of
+// gdal_hsi_sahic. With -scene, one scan collects the data of the scene for the edge weights. One pass cleans
+// the probabilities and computes the weights. The field is then solved for the whole scene, or in tiles with
+// a halo.
 #include "core/counted.h"
 #include "core/error.h"
 #include "raster/labels.h"
@@ -36,21 +37,22 @@ struct Settings : tools::MrfSettings {
     raster::LabelOptions labels;
 };
 
-/// Plans dst, then the map.
+/// Plans the outputs: dst, then the map.
 raster::OutputSet outputs_of(const tool::Run& run, const Settings& s, const raster::RasterSource& source,
                              const std::vector<LabelClass>& classes) {
     raster::OutputSet outputs;
     raster::OutputSpec p;
     p.shape = source.shape();
     p.holes = true;
-    // A scale would belong to the values before regularisation
+    // The output has no scale: the scale of the bands applies only to the values before regularisation.
     p.same_bands = source.facts().bands.values.scale.empty();
     for (const auto& name : source.facts().bands.names)
         if (!p.same_bands) p.bands.push_back({name, {}});
     outputs.plan(run.options().destination, p);
     if (!s.map.empty()) {
         auto options = run.side_output("-map", s.map);
-        options.nodata.reset(); // the nodata value belongs to the probabilities: 0 means no class in a map
+        // The nodata value is meant for the probabilities; the map has 0 for pixels without a class.
+        options.nodata.reset();
         raster::OutputSpec map;
         map.shape = {p.shape.samples, p.shape.lines, 1};
         map.bands = {{"class", {}}};
@@ -61,7 +63,7 @@ raster::OutputSet outputs_of(const tool::Run& run, const Settings& s, const rast
     return outputs;
 }
 
-/// Opens SCENE in the window of the probabilities.
+/// Opens the file of -scene in the window of the probabilities.
 std::shared_ptr<raster::RasterSource> open_scene(tool::Run& run, const Settings& s,
                                                  const raster::RasterSource& source) {
     if (s.scene.empty()) return nullptr;
@@ -93,11 +95,12 @@ raster::LabelledPixels labels_of(tool::Run& run, const Settings& s, const raster
     return labels;
 }
 
-/// Collects the scene's data for the weights in one scan.
+/// Collects the data of the scene that the edge weights need, in one scan. Returns nullopt without a scene.
 std::optional<sahic::WeightScene> scan_scene(tool::Scene* scene, bool periodic) {
     if (scene == nullptr) return {};
     std::shared_ptr<sahic::TrainingScan> found;
-    scene->set_fate(nullptr); // pixels without a value in either file are reported together
+    // Pixels without a value in the scene or in the probabilities are reported together.
+    scene->set_fate(nullptr);
     scene->scan("scan", 0.1, [&] {
         return found =
                    std::make_shared<sahic::TrainingScan>(scene->shape(), std::vector<int64_t>(), periodic);
@@ -106,7 +109,7 @@ std::optional<sahic::WeightScene> scan_scene(tool::Scene* scene, bool periodic) 
                               found->first_line(), found->first_sample()};
 }
 
-/// Writes cleaned probabilities and weights into planes.
+/// Writes the cleaned probabilities and the weights into planes.
 void fill_planes(tool::Run& run, const raster::RasterSource& source, tool::Scene* scene, bool periodic,
                  stream::PlaneStore& planes) {
     sahic::ProbabilityPass operation(source.shape(), source.shape().bands, scan_scene(scene, periodic));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// gdal_hsi_resample: a scene, or a library of spectra, at the bands of another spectrometer. One pass.
+// gdal_hsi_resample: computes a scene or a spectral library at the bands of another spectrometer, in one
+// pass.
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/text.h"
@@ -36,12 +37,12 @@ struct Settings {
     math::Resampling method = math::Resampling::response;
 };
 
-// The bands that are asked for
+// The requested bands
 // ----------------------------------------------------------------------------------------------------------
 
-/// The bands of the other spectrometer, and where they come from.
+/// The bands of the other spectrometer, and their origin.
 struct Target {
-    std::string name; ///< as in "-like emit.nc"
+    std::string name; ///< such as "-like emit.nc"
     math::SpectralBands bands;
 };
 
@@ -72,7 +73,7 @@ Target target_of(tool::Run& run, const Settings& s) {
                 tools::advice_on_wavelengths());
 }
 
-/// Throws the error for bands of which none can be made.
+/// Throws the Error for a target of which no band can be made.
 [[noreturn]] void refuse_apart(const std::string& source, const math::SpectralBands& from,
                                const Target& target) {
     throw Error("no band of " + target.name + " can be made from " + source + ": " +
@@ -82,7 +83,7 @@ Target target_of(tool::Run& run, const Settings& s) {
                 "linear to bridge gaps.");
 }
 
-/// Reports the bands that are not made, and those that lack a part of their response.
+/// Reports the target bands that cannot be made, and the bands with an incomplete response function.
 void tell(tool::Run& run, const Settings& s, const Target& target, const math::ResamplingPlan& plan) {
     const size_t all = target.bands.size();
     Json left_out = Json::array();
@@ -116,7 +117,7 @@ math::SpectralBands bands_of(const raster::RasterSource& scene) {
     return {scene.facts().bands.wavelengths_nm, scene.facts().bands.fwhm_nm};
 }
 
-/// Returns the source, or its scaled values if its bands have different scales, offsets or units.
+/// Returns the source. If its bands have different scales or offsets, returns its scaled values.
 std::shared_ptr<raster::RasterSource> of_one_scale(tool::Run& run,
                                                    std::shared_ptr<raster::RasterSource> source) {
     const auto values = source->facts().bands.values;
@@ -130,7 +131,7 @@ std::shared_ptr<raster::RasterSource> of_one_scale(tool::Run& run,
     return source->scaled();
 }
 
-/// Returns the bands with known wavelengths, in the source's order.
+/// Returns the source with only the bands of known wavelength, in their order.
 std::shared_ptr<raster::RasterSource> with_known_bands(tool::Run& run,
                                                        std::shared_ptr<raster::RasterSource> source) {
     auto known = math::rising_bands(source->facts().bands.wavelengths_nm);
@@ -167,7 +168,7 @@ raster::OutputSpec spec_of(const raster::RasterSource& scene, const math::Resamp
     return spec;
 }
 
-/// Writes a VRT or a virtual scene whose bands are weighted sums, computed when they are read.
+/// Writes a VRT or a virtual scene. Each of its bands is a weighted sum that is computed when it is read.
 void write_virtual(tool::Run& run, const raster::OutputSpec& spec, const raster::RasterSource& scene,
                    const math::ResamplingPlan& plan) {
     const auto& dst = run.options().destination;
@@ -194,7 +195,7 @@ math::ResamplingPlan plan_of(const raster::RasterSource& scene, const Settings& 
     return plan;
 }
 
-/// Makes the pass; returns false when no pixel is valid.
+/// Makes the pass. Returns false if no pixel is valid.
 bool resample_scene(tool::Run& run, const Settings& s, const Target& target,
                     const raster::RasterSource& scene, double share) {
     const auto plan = plan_of(scene, s, target);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// gdal_hsi_sahic: a scene and labelled pixels to a class map. Scan (scale and training spectra), training,
-// one pass for class probabilities and spatial weights, then the Markov random field over the whole scene or
-// over tiles with a halo.
+// gdal_hsi_sahic: trains a classifier with labelled pixels and writes a class map of the scene. Steps: a scan
+// (scale and training spectra), the training, one pass for class probabilities and spatial weights. The
+// Markov random field is then solved for the whole scene, or in tiles with a halo.
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/file_path.h"
@@ -54,14 +54,15 @@ struct Settings : tools::MrfSettings {
     sahic::LorsalOptions lorsal;
     std::string model_file, apply, probabilities, confidence;
     bool no_spatial = false, any_wavelengths = false, any_scale = false;
-    std::vector<std::array<std::string, 2>> with; ///< scene, labels
+    std::vector<std::array<std::string, 2>> with; ///< each pair: a scene and its labels
     bool no_labels() const { return !apply.empty() && labels.path == "none"; }
 };
 
 // Model, labels, outputs
 // ----------------------------------------------------------------------------------------------------------
 
-/// Reads the model of -apply, with its values in the scene's scale.
+/// Reads the model of -apply, converts it to the scale of the scene, and sets `source` to the scene with only
+/// the bands of the model.
 std::shared_ptr<const sahic::MlrModel> read_model(tool::Run& run, const Settings& s,
                                                   std::shared_ptr<raster::RasterSource>& source) {
     auto model = sahic::from_json(raster::read_input(s.apply, largest_file::model), s.apply);
@@ -71,14 +72,14 @@ std::shared_ptr<const sahic::MlrModel> read_model(tool::Run& run, const Settings
     return std::make_shared<const sahic::MlrModel>(std::move(model));
 }
 
-/// A scene of -with: it trains and is not classified.
+/// A scene of -with, which is used for training but not classified.
 struct TrainingScene {
     std::shared_ptr<raster::RasterSource> scene;
-    raster::LabelledPixels labels; ///< with the joint class numbers of all scenes
+    raster::LabelledPixels labels; ///< labels with class numbers that are common to all scenes
 };
 
-/// Opens the scenes of -with and reads their labels. `classes`: src's classes; afterwards the classes of all
-/// scenes, by name.
+/// Opens the scenes of -with and reads their labels. `classes`: in: the classes of src; out: the classes of
+/// all scenes, matched by name.
 std::vector<TrainingScene> open_training_scenes(tool::Run& run, const Settings& s,
                                                 const raster::RasterSource& source,
                                                 std::vector<raster::LabelClass>& classes) {
@@ -114,7 +115,8 @@ std::vector<TrainingScene> open_training_scenes(tool::Run& run, const Settings& 
     return scenes;
 }
 
-/// Checks that labels used with a model hold only the model's classes. `classes`: of all labels.
+/// Checks that labels contain only classes of the model. Without a model, checks that there are at least two
+/// classes. `classes`: classes of all labels.
 void check_labels(const Settings& s, const raster::LabelledPixels& labels,
                   const std::vector<raster::LabelClass>& classes, const sahic::MlrModel* model) {
     if (!model && classes.size() < 2)
@@ -128,8 +130,8 @@ void check_labels(const Settings& s, const raster::LabelledPixels& labels,
                         "Use the model's training labels, or 'none'.");
 }
 
-/// Plans class map, probabilities and confidence. They are planned when the classes are known, and made
-/// before the first pass that writes.
+/// Plans the outputs: class map, probabilities and confidence. The files are created later, before the first
+/// pass that writes.
 raster::OutputSet plan_outputs(const tool::Run& run, const Settings& s, const raster::RasterSource& source,
                                const std::vector<raster::LabelClass>& classes) {
     std::map<std::string, std::string> metadata;
@@ -137,8 +139,8 @@ raster::OutputSet plan_outputs(const tool::Run& run, const Settings& s, const ra
     return tool::plan_classification(run, source, classes, s.probabilities, s.confidence, metadata);
 }
 
-/// Writes the map as a VRT or an .hsi that holds the model: the class of a pixel is computed from its
-/// spectrum alone when the pixel is read.
+/// Writes the map as a VRT or an .hsi that contains the model. The class of a pixel is computed from its
+/// spectrum alone, when the pixel is read.
 void write_virtual_map(tool::Run& run, const Settings& s, const raster::RasterSource& scene,
                        const sahic::MlrModel* model) {
     if (model == nullptr || !s.no_spatial || !s.probabilities.empty() || !s.confidence.empty())
@@ -184,11 +186,12 @@ void print_mrf_plan(tool::Run& run, const Settings& s, const stream::CubeShape& 
 // Training
 // ----------------------------------------------------------------------------------------------------------
 
-/// Scans the scene for the facts that training needs.
+/// Scans the scene for its scale, the spectra of the labelled pixels and, if `border`, its first row and
+/// column.
 std::shared_ptr<const sahic::TrainingScan>
 scan_for_training(tool::Scene& scene, const raster::LabelledPixels& labels, bool border) {
     std::shared_ptr<sahic::TrainingScan> found;
-    scene.set_fate(nullptr); // the map counts these pixels, too
+    scene.set_fate(nullptr); // pixels without values are counted later, with the map
     const auto pass_of_scan = [&](bool again) {
         auto pass = scene.run().pass("scan", again ? 0.0 : 0.1);
         tool::leave_room(pass, tools::spectra_bytes(scene.run(), labels.index.size(), scene.shape().bands));
@@ -200,7 +203,7 @@ scan_for_training(tool::Scene& scene, const raster::LabelledPixels& labels, bool
     return found;
 }
 
-/// Reports the training; `seconds` is its duration.
+/// Reports the training. `seconds`: duration of the training.
 void report_training(tool::Run& run, const sahic::LorsalOptions& options, const sahic::LorsalResult& result,
                      int64_t pixels, double seconds) {
     const sahic::MlrModel& model = result.model;
@@ -237,7 +240,7 @@ void report_training(tool::Run& run, const sahic::LorsalOptions& options, const 
     run.note(text);
 }
 
-/// Returns the training set of a scanned scene.
+/// Returns the training set of a scene that was scanned.
 model::TrainingSet training_set_of(tool::Run& run, const raster::LabelledPixels& labels, int bands,
                                    const sahic::TrainingScan& found) {
     auto set =
@@ -246,8 +249,8 @@ model::TrainingSet training_set_of(tool::Run& run, const raster::LabelledPixels&
     return set;
 }
 
-/// Scans a scene of -with and adds its labelled pixels to `set`. `scene`: src, without its empty bands.
-/// \throws Error when the further scene has no value in one of its bands.
+/// Scans a scene of -with and adds its labelled pixels to `set`. `scene`: src without its empty bands.
+/// \throws Error if the scene of -with has no values in one of these bands.
 void add_training_scene(tool::Run& run, const raster::RasterSource& scene, const TrainingScene& further,
                         model::TrainingSet& set) {
     auto opened = further.scene;
@@ -278,7 +281,7 @@ void add_training_scene(tool::Run& run, const raster::RasterSource& scene, const
               [](const auto& a, const auto& b) { return a.value < b.value; });
 }
 
-/// Trains the model with the labelled pixels of all scenes, and reports the results.
+/// Trains the model with the labelled pixels of all scenes. Reports the results.
 sahic::MlrModel train(tool::Run& run, SahicComputing& computing, const Settings& s,
                       const raster::RasterSource& scene, const model::TrainingSet& set) {
     for (const auto& c : set.classes)
@@ -305,7 +308,8 @@ sahic::MlrModel train(tool::Run& run, SahicComputing& computing, const Settings&
     return std::move(result.model);
 }
 
-/// Trains on one rank for all: a BLAS may give other last digits on another processor.
+/// Trains on the first rank, and sends the model to the other ranks. BLAS may give slightly different results
+/// on another processor.
 sahic::MlrModel train_on_root(parallel::Group& ranks, const std::function<sahic::MlrModel()>& train_here) {
     if (!ranks.several()) return train_here();
     std::optional<sahic::MlrModel> mine;
@@ -314,10 +318,10 @@ sahic::MlrModel train_on_root(parallel::Group& ranks, const std::function<sahic:
     return mine ? std::move(*mine) : sahic::from_json(text, "the model of rank 0");
 }
 
-// Class probabilities and the random field
+// Class probabilities and the Markov random field
 // ----------------------------------------------------------------------------------------------------------
 
-/// Reads the first row and column of the scene, which a wrapping border needs, without the scan of training.
+/// Reads the first row and column of the scene, which a periodic border needs, in a separate pass.
 void read_border(tool::Run& run, const raster::RasterSource& scene, sahic::SpectralOptions& spectral) {
     sahic::TrainingScan operation(scene.shape(), {}, true);
     auto pass = run.pass("border", 0.3);
@@ -329,8 +333,8 @@ void read_border(tool::Run& run, const raster::RasterSource& scene, sahic::Spect
     spectral.first_sample = operation.first_sample();
 }
 
-/// Sets the first row and column of the scene, which a wrapping border needs. Takes them from the scan of
-/// training, or reads them again where that scan saw only the pixels of a mask.
+/// Sets the first row and column of the scene, which a periodic border needs. Takes them from the scan of the
+/// training. If that scan saw only the pixels of a mask, reads them again.
 void set_border(const tool::Scene& scene, const sahic::TrainingScan& found,
                 sahic::SpectralOptions& spectral) {
     if (scene.run().masks_statistics()) return read_border(scene.run(), *scene.raster(), spectral);
@@ -338,7 +342,8 @@ void set_border(const tool::Scene& scene, const sahic::TrainingScan& found,
     spectral.first_sample = found.first_sample();
 }
 
-/// Returns the options of a pass that computes on a device, where each lane holds buffers.
+/// Returns the options of a pass on a device, with a limit on the number of threads, because each thread
+/// holds buffers on the device.
 stream::PassOptions pass_of(SahicComputing& computing, const std::string& name, double share) {
     auto options = computing.pass(name, share);
     if (computing.on_devices())
@@ -346,13 +351,13 @@ stream::PassOptions pass_of(SahicComputing& computing, const std::string& name, 
     return options;
 }
 
-/// The results of the map.
+/// Number of pixels of each class, and number of invalid pixels, of the map.
 struct MapResult {
     std::vector<int64_t> by_class;
     int64_t invalid = 0;
 };
 
-/// Writes class probabilities alone, straight into the outputs.
+/// Writes the results of the spectral classifier, without the Markov random field, directly to the outputs.
 MapResult classify_spectra(tool::Run& run, SahicComputing& computing, const Settings& s,
                            const std::shared_ptr<const sahic::MlrModel>& model,
                            const stream::CubeSource& cube, const raster::OutputSet& outputs) {
@@ -369,9 +374,9 @@ MapResult classify_spectra(tool::Run& run, SahicComputing& computing, const Sett
 
 using PlanesToCome = std::future<std::unique_ptr<stream::PlaneStore>>;
 
-/// Calls tools::make_mrf_planes() on a separate thread during train() if a device copies from the planes,
-/// since pinning takes time. Returns an empty result otherwise, and if -memory cannot hold the planes and the
-/// training together.
+/// Allocates the planes on a separate thread, during the training, if a device copies from them: pinning
+/// their memory takes time. Returns an empty future without a device, or if the planes and the training do
+/// not fit into -memory together.
 PlanesToCome begin_mrf_planes(const tool::Run& run, SahicComputing& computing, const Settings& s,
                               const sahic::MrfPlan& plan, const stream::CubeShape& shape, size_t classes,
                               int64_t training_pixels) {
@@ -388,7 +393,8 @@ PlanesToCome begin_mrf_planes(const tool::Run& run, SahicComputing& computing, c
     });
 }
 
-/// Does the same for the solution of the Markov random field, if this process alone solves a whole scene.
+/// Allocates the buffer for the solution of the Markov random field on a separate thread. Does this only if a
+/// single process solves the whole scene on a device.
 std::future<HostBuffer<float>> begin_mrf_q(const tool::Run& run, SahicComputing& computing,
                                            const sahic::MrfPlan& plan) {
     if (!computing.on_devices() || !plan.whole || run.ranks().several()) return {};
@@ -399,8 +405,8 @@ std::future<HostBuffer<float>> begin_mrf_q(const tool::Run& run, SahicComputing&
     });
 }
 
-/// Writes class probabilities and weights into planes, which the random field smooths; `to_come` may be
-/// empty. Calls release() when the cube has been read.
+/// Writes class probabilities and weights into planes, and smooths them with the Markov random field.
+/// `to_come`: planes that are being allocated; may be empty. Calls release() after the cube has been read.
 MapResult classify_with_mrf(tool::Run& run, SahicComputing& computing, const Settings& s,
                             const std::shared_ptr<const sahic::MlrModel>& model,
                             const stream::CubeSource& cube, sahic::SpectralOptions spectral,
@@ -418,7 +424,7 @@ MapResult classify_with_mrf(tool::Run& run, SahicComputing& computing, const Set
         const auto operation = computing->make_spectral_pass(model, spectral, shape.samples, shape.lines);
         auto pass = pass_of(computing, "probabilities", 0.2);
         uint64_t held = plan.store_in_memory ? planes->shape().float_bytes() : 0;
-        if (2 * held <= tool::half(pass.memory)) { // leaves room for the lanes, too
+        if (2 * held <= tool::half(pass.memory)) { // enough memory is left for the threads of the pass
             q = begin_mrf_q(run, computing, plan);
             if (q.valid()) held *= 2;
         }
@@ -491,7 +497,7 @@ void run_sahic(tool::Run& run, const Settings& s) {
         print_mrf_plan(run, s, scene.shape(), plan);
     });
     const bool trained = !model;
-    // A device that is still starting reports its memory later; the scene is scanned in the meantime.
+    // A device that is still starting does not report its memory yet. The scene is scanned in the meantime.
     const bool planned_late = trained && computing.starting();
     if (!planned_late) plan_mrf(classes);
 
@@ -508,7 +514,7 @@ void run_sahic(tool::Run& run, const Settings& s) {
         if (border) set_border(scene, *found, spectral);
         model = std::make_shared<const sahic::MlrModel>(
             train_on_root(run.ranks(), [&] { return train(run, computing, s, *scene.raster(), set); }));
-        // A class may have lost all its pixels.
+        // A class may have lost all its pixels, because their spectra are invalid.
         if (model->classes.size() != classes) {
             outputs = plan_outputs(run, s, *scene.raster(), model->classes);
             planes = {};
@@ -517,7 +523,8 @@ void run_sahic(tool::Run& run, const Settings& s) {
     } else if (border) {
         read_border(run, *scene.raster(), spectral);
     }
-    // A model that was just trained has the scene's range.
+    // The range of values is checked only for a model from a file. A model that was just trained has the
+    // range of the scene.
     std::optional<tool::RangeCheck> check;
     if (!trained) check.emplace(scene.cube(), *model);
     const stream::CubeSource& cube = check ? check->source() : scene.cube();
@@ -527,7 +534,7 @@ void run_sahic(tool::Run& run, const Settings& s) {
     const auto finished_reading = [&] {
         if (check) check->tell(run);
         check.reset();
-        scene.release(); // the copy in memory is no longer needed
+        scene.release(); // frees the copy of the scene in memory
     };
     const auto result = s.no_spatial
                             ? classify_spectra(run, computing, s, model, cube, outputs)

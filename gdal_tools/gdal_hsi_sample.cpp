@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// gdal_hsi_sample: labels, split into a training and a test raster; stratified and seeded.
+// gdal_hsi_sample: splits labels into a training raster and a test raster, stratified by class and with a
+// seed.
 #include "core/counted.h"
 #include "core/error.h"
 #include "raster/labels.h"
@@ -31,10 +32,10 @@ struct Settings {
     std::vector<std::string> counts, fractions;
     sample::Options sample;
     bool by_patches = false;
-    int folds = 0; ///< 0: one split
+    int folds = 0; ///< number of folds; 0: one split
 };
 
-/// Writes the pixels of one part as a class map, strip by strip.
+/// Writes the pixels of one part as a class map, in strips of 256 rows.
 void write_part(raster::RasterSink& sink, const raster::LabelledPixels& all, const sample::Split& split,
                 sample::Part part) {
     const auto shape = sink.shape();
@@ -43,7 +44,7 @@ void write_part(raster::RasterSink& sink, const raster::LabelledPixels& all, con
     size_t at = 0;
     for (int64_t y = 0; y < shape.lines; y += strip) {
         const int64_t n = std::min(strip, shape.lines - y);
-        std::fill(lines.begin(), lines.end(), std::numeric_limits<float>::quiet_NaN()); // no label
+        std::fill(lines.begin(), lines.end(), std::numeric_limits<float>::quiet_NaN()); // NaN: no label
         for (; at < all.index.size() && all.index[at] < (y + n) * shape.samples; ++at)
             if (split.part[at] == part)
                 lines[static_cast<size_t>(all.index[at] - y * shape.samples)] = all.value[at];
@@ -51,7 +52,8 @@ void write_part(raster::RasterSink& sink, const raster::LabelledPixels& all, con
     }
 }
 
-/// Counts the test pixels that touch a training pixel; `tested` gets the number of all test pixels.
+/// Returns the number of test pixels that touch a training pixel. `tested` is increased by the number of test
+/// pixels.
 int64_t count_touching(const raster::LabelledPixels& all, const sample::Split& split, int64_t& tested) {
     const auto parted = [&](size_t i, size_t j) {
         const auto a = split.part[i], b = split.part[j];
@@ -95,7 +97,7 @@ int64_t count_of(const std::map<int, int64_t>& of, int value) {
 
 std::string with_comma(const std::string& list) { return list.empty() ? list : list + ", "; }
 
-/// Puts the counts of a split per class into `report`, and warns of faults in them.
+/// Adds the counts of a split, per class, to `report`. Warns of classes with too few pixels.
 void report_split(tool::Run& run, const raster::LabelledPixels& all, const sample::Split& split,
                   Json& report) {
     report["left_out"] = split.left_out;
@@ -119,8 +121,9 @@ void report_split(tool::Run& run, const raster::LabelledPixels& all, const sampl
     if (!without_test.empty()) run.warn("no test pixel is left of class " + without_test);
 }
 
-/// Warns of three kinds of classes in a fold: tested but not learned, learned from fewer pixels than a
-/// cross-validation of gdal_hsi_svm_train needs, and not tested because nearby pixels were removed.
+/// Warns of weak classes in a fold: classes that are tested but not trained, classes with fewer training
+/// pixels than a cross-validation of gdal_hsi_svm_train needs, and classes that are not tested because nearby
+/// pixels were removed.
 void warn_of_weak_folds(tool::Run& run, const raster::LabelledPixels& all,
                         const std::vector<sample::Split>& splits) {
     std::string strangers, unknown, single, untested, never;
@@ -163,7 +166,7 @@ void warn_of_weak_folds(tool::Run& run, const raster::LabelledPixels& all,
         run.warn("no test pixel in some folds (their count in brackets) of class " + untested);
 }
 
-/// Reports each of several folds in the same way.
+/// Reports the counts of each fold.
 void report_folds(tool::Run& run, const raster::LabelledPixels& all,
                   const std::vector<sample::Split>& splits) {
     auto& report = run.report();
@@ -195,7 +198,8 @@ void report_folds(tool::Run& run, const raster::LabelledPixels& all,
     warn_of_weak_folds(run, all, splits);
 }
 
-/// Writes the share of each pixel that each class covers.
+/// Writes, for each class, the fraction of each pixel that the class covers. Pixels without any class become
+/// NaN.
 void write_cover(tool::Run& run, raster::RasterSink& sink, raster::LabelSource& source,
                  const std::vector<uint16_t>& values) {
     const auto shape = sink.shape();
@@ -221,7 +225,7 @@ void write_cover(tool::Run& run, raster::RasterSink& sink, raster::LabelSource& 
     }
 }
 
-/// All outputs, checked before any of them is made.
+/// All outputs of the run. They are checked before the first output is created.
 class Outputs {
   public:
     Outputs(tool::Run& run, const Settings& s, const raster::LabelledPixels& all, raster::LabelSource& labels)
@@ -245,7 +249,7 @@ class Outputs {
         if (m_values.empty())
             throw Error("-cover: no class with polygons is left", "Leave fewer classes out with -leave-out.");
         Output cover{run.side_output("-cover", s.cover_file), {}, 0, sample::Part::left_out};
-        cover.options.nodata.reset(); // the nodata value belongs to the labels
+        cover.options.nodata.reset(); // the nodata value is meant for the labels
         cover.spec.shape = {all.grid.samples, all.grid.lines, static_cast<int>(m_values.size())};
         cover.spec.holes = true;
         for (const uint16_t value : m_values) {
@@ -275,7 +279,7 @@ class Outputs {
         raster::OutputOptions options;
         raster::OutputSpec spec;
         int split = 0;
-        sample::Part part = sample::Part::left_out; ///< left_out: the output holds the shares
+        sample::Part part = sample::Part::left_out; ///< left_out: the output holds fractional cover
     };
 
     void add_map(raster::OutputOptions options, const char* band, int split, sample::Part part) {
@@ -290,11 +294,12 @@ class Outputs {
     tool::Run& m_run;
     const raster::LabelledPixels& m_all;
     raster::LabelSource& m_labels;
-    std::vector<uint16_t> m_values; ///< values of -cover
+    std::vector<uint16_t> m_values; ///< class values of the bands of -cover
     std::vector<Output> m_outputs;
 };
 
-/// Warns that files of an earlier run with more folds remain: a pattern for all folds matches them, too.
+/// Warns if files of an earlier run with more folds exist, because a file name pattern for all folds also
+/// matches these files.
 void warn_of_further_folds(tool::Run& run, const Settings& s) {
     auto files = tools::files_of_more_folds(run.options().destination.path, s.folds);
     for (auto& file : tools::files_of_more_folds(s.test_file, s.folds))
@@ -423,7 +428,7 @@ void declare(tool::Builder& args) {
         if (s.folds > 0 && s.sample.min_distance > 0 && !s.by_patches)
             throw UsageError("-min-distance with -folds of single pixels would leave no test pixel",
                              "Add -by patches, or leave -min-distance out.");
-        // Unless the options state a number, all other folds train.
+        // By default, all other folds are training pixels.
         if (s.folds > 0) s.sample.share = {-1, 1.0};
     });
     args.body([&s](tool::Run& run) { run_sample(run, s); });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // gdal_hsi_smooth: smoothing, derivatives and transforms of the spectra of a scene or of a library. One pass;
-// two for the mean that MSC refers to.
+// two passes for MSC without a reference, which first computes the mean spectrum.
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/text.h"
@@ -29,7 +29,7 @@ using smooth::Norm;
 using smooth::Transform;
 
 struct Settings {
-    Transform transform; ///< all members except lists and window
+    Transform transform; ///< all members are set except the lists and the window
     std::optional<int> window;
     std::optional<double> max_gap, scale;
     std::string reference;
@@ -40,7 +40,7 @@ std::string method_text(const Settings& s) {
     return std::string("-method ") + smooth::name_of(s.transform.method);
 }
 
-/// Returns the transform without its lists.
+/// Returns the transform without its lists of bands.
 Transform settings_of(const Settings& s) {
     constexpr int usual_mean = 5;
     Transform t = s.transform;
@@ -54,7 +54,7 @@ bool drops_scale(Method method) {
     return method == Method::absorbance || method == Method::snv || method == Method::normalise;
 }
 
-/// Reports the bands that savgol leaves out, and the ends of segments.
+/// Reports the number of segments, and the bands that are omitted because their segments are too short.
 void tell_segments(tool::Run& run, const Transform& t, const std::vector<size_t>& left_out) {
     if (!smooth::needs_wavelengths(t) || t.method == Method::detrend) return;
     run.report()["segments"] = smooth::segments_of(t.wavelengths, t.max_gap).size();
@@ -67,7 +67,7 @@ void tell_segments(tool::Run& run, const Transform& t, const std::vector<size_t>
                  " left out, since their segments are too short for this derivative: " + joined(names, ", "));
 }
 
-/// \throws Error when no band is left.
+/// Reports the segments. \throws Error if no segment is long enough.
 void check_segments(tool::Run& run, const Transform& t, const std::string& path) {
     if (t.method != Method::savgol) return tell_segments(run, t, {});
     const auto rows = smooth::rows_of(t);
@@ -93,7 +93,8 @@ std::shared_ptr<raster::RasterSource> with_known_bands(tool::Run& run,
     return tool::only_bands(source, known);
 }
 
-/// Returns the stored values if one factor converts them to scaled values.
+/// Returns the source. If more than one factor is needed to convert its stored values, returns its scaled
+/// values.
 std::shared_ptr<raster::RasterSource> of_one_factor(tool::Run& run,
                                                     const std::shared_ptr<raster::RasterSource>& source) {
     const bool apply = !source->facts().bands.values.one_factor();
@@ -167,7 +168,7 @@ std::vector<double> mean_of(const std::vector<std::vector<double>>& spectra) {
     return means;
 }
 
-/// Drops the bands that no spectrum has, and those that the run cannot use.
+/// Keeps only the given bands of the library.
 void keep_bands(raster::SpectralLibrary& library, const std::vector<size_t>& kept) {
     const auto cut = [&](auto& list) {
         auto some = list;
@@ -183,7 +184,8 @@ void keep_bands(raster::SpectralLibrary& library, const std::vector<size_t>& kep
     cut(library.band_numbers);
 }
 
-/// Returns the bands at which a spectrum has a value and, where that matters, a known wavelength.
+/// Returns the bands with a value in at least one spectrum. `by_wavelength`: the wavelength must be known,
+/// too.
 std::vector<size_t> usable_bands(const raster::SpectralLibrary& library, bool by_wavelength) {
     std::vector<size_t> kept;
     for (size_t b = 0; b < library.bands(); ++b)

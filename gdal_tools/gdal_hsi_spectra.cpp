@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// gdal_hsi_spectra: the spectra of classes, polygons or points of a scene, as a library or a plot. One pass
-// over the tiles that hold a labelled pixel. Spectra of a library are plotted without a pass.
+// gdal_hsi_spectra: writes the spectra of classes, polygons or points of a scene as a library or as a plot.
+// One pass reads the tiles that contain a labelled pixel. Spectra of a library are plotted without a pass.
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/host_memory.h"
@@ -50,25 +50,25 @@ struct Settings {
     raster::LabelOptions labels;
     std::string out, plot;
     std::vector<std::string> range_texts;
-    std::vector<raster::BandChoice> ranges; ///< from range_texts
-    std::vector<std::string> spectra;       ///< names of the spectra to write; empty: all
+    std::vector<raster::BandChoice> ranges; ///< parsed from range_texts
+    std::vector<std::string> spectra;       ///< names of the spectra that are written; empty: all
     Kind kind = Kind::mean;
     bool overwrite = false;
-    std::vector<std::array<std::string, 2>> with; ///< scene, labels
+    std::vector<std::array<std::string, 2>> with; ///< each pair: a scene and its labels
 };
 
 // The spectra of labelled pixels
 // ----------------------------------------------------------------------------------------------------------
 
-/// A spectrum with its facts.
+/// A spectrum, and a description of its origin.
 struct SpectrumRow {
     std::string name;
-    int value = 0; ///< its class
+    int value = 0; ///< class value
     int64_t pixels = 1;
     std::vector<double> mean, deviation;
-    int64_t line = -1, sample = -1; ///< position of a single pixel
+    int64_t line = -1, sample = -1; ///< position, if the spectrum is a single pixel
     size_t scene = 0;               ///< index of the pixel's scene
-    std::string of_class = {};      ///< class name of a single pixel
+    std::string of_class = {};      ///< class name, if the spectrum is a single pixel
 };
 
 std::string class_name(const LabelClass& c) {
@@ -88,11 +88,11 @@ spectra::Labels indexed(const raster::LabelledPixels& pixels) {
     return labels;
 }
 
-/// A scene, and the source that is read, with the scenes of -with below it. Values are in parts if single
-/// precision does not hold the values of all scenes.
+/// src, and the cube that is read, in which the scenes of -with follow below src. If single precision cannot
+/// represent the values of all scenes, each value is split into several bands.
 struct Source {
     std::shared_ptr<raster::RasterSource> scene;
-    const tools::ManyScenes* many; ///< null: only one scene
+    const tools::ManyScenes* many; ///< null: there is only one scene
     std::shared_ptr<const stream::CubeSource> cube;
     Source(std::shared_ptr<raster::RasterSource> opened, const tools::ManyScenes* with)
         : scene(std::move(opened)), many(with) {
@@ -110,8 +110,8 @@ struct Source {
     int parts() const { return cube->shape().bands / bands(); }
 };
 
-/// Returns the labels of src and of the scenes of -with, on the rows of all scenes together. \throws the
-/// errors of tools::read_labels().
+/// Returns the labels of src and of the scenes of -with. Rows are counted over all scenes. \throws the errors
+/// of tools::read_labels().
 raster::LabelledPixels joined_labels(tool::Run& run, const Settings& s, raster::LabelledPixels first,
                                      const Source& source) {
     tools::JoinedClasses classes;
@@ -142,7 +142,7 @@ raster::LabelledPixels joined_labels(tool::Run& run, const Settings& s, raster::
     return all;
 }
 
-/// Runs the scan over the tiles with labels.
+/// Runs the scan over the tiles that contain labels.
 template <class Scan>
 void run_scan(tool::Run& run, const stream::CubeSource& cube, Scan& scan, uint64_t held) {
     auto pass = run.pass("spectra", 1);
@@ -162,7 +162,7 @@ std::vector<SpectrumRow> class_rows(tool::Run& run, const Source& source,
     int64_t invalid = 0;
     auto result = scan.result();
     if (std::all_of(result.begin(), result.end(), [](const auto& one) { return one.pixels == 0; }))
-        return rows; // a band without a value spoils all rows; the caller looks for it
+        return rows; // an empty band makes all pixels invalid; the caller looks for such bands
     for (size_t c = 0; c < result.size(); ++c) {
         const LabelClass& known = pixels.classes[c];
         invalid += result[c].invalid;
@@ -181,7 +181,8 @@ std::vector<SpectrumRow> class_rows(tool::Run& run, const Source& source,
 
 std::vector<SpectrumRow> pixel_rows(tool::Run& run, const Source& source,
                                     const raster::LabelledPixels& pixels, const spectra::Labels& labels) {
-    // Once as floats, and once as the doubles that are written.
+    // The spectra are stored once as floats for each part, and once as the doubles (two floats) that are
+    // written.
     const uint64_t bytes = static_cast<uint64_t>(2 + source.parts()) *
                            tools::spectra_bytes(run, pixels.index.size(), source.bands());
     if (bytes > run.buffer_memory() / 2)
@@ -215,8 +216,8 @@ std::vector<SpectrumRow> pixel_rows(tool::Run& run, const Source& source,
     return rows;
 }
 
-/// Returns the rows that the words of -spectrum select, in their order; without words all rows. \throws the
-/// errors of raster::chosen_names().
+/// Returns the rows that the words of -spectrum select, in the order of the words. Without words, returns all
+/// rows. \throws the errors of raster::chosen_names().
 std::vector<SpectrumRow> chosen_rows(const std::vector<SpectrumRow>& rows,
                                      const std::vector<std::string>& wanted) {
     if (wanted.empty()) return rows;
@@ -230,7 +231,7 @@ std::vector<SpectrumRow> chosen_rows(const std::vector<SpectrumRow>& rows,
     return some;
 }
 
-// The forms in which they are written
+// Formats of the output
 // ----------------------------------------------------------------------------------------------------------
 
 OrderedJson list_of(const std::vector<double>& values) {
@@ -240,9 +241,9 @@ OrderedJson list_of(const std::vector<double>& values) {
     return list;
 }
 
-/// Returns profiles as EnMAP-Box and QGIS read them: one feature per spectrum, at its position if it is a
-/// single pixel. Wavelengths are in nm, with null for unknown ones; without any wavelengths the band numbers
-/// are written. Missing values are null.
+/// Returns profiles in the format of EnMAP-Box and QGIS: one feature per spectrum. A single pixel has a
+/// position. Wavelengths are in nm; unknown wavelengths and missing values are null. If no wavelength is
+/// known, band numbers are written.
 std::string geojson_of(const std::vector<SpectrumRow>& rows, const Source& source) {
     const raster::RasterSource& scene = *source.scene;
     const auto nm = scene.facts().bands.wavelengths_nm;
@@ -256,7 +257,8 @@ std::string geojson_of(const std::vector<SpectrumRow>& rows, const Source& sourc
         json["xUnit"] = nm.empty() ? "Band Number" : "nm";
         return json;
     };
-    // All pixels of a scene are read together: the arrays of a product are then read once for all of them.
+    // The pixels of each scene are read together, so that the coordinate arrays of a product are read only
+    // once.
     std::vector<std::vector<std::pair<int64_t, int64_t>>> pixels(source.many ? source.many->count() : 1);
     for (const SpectrumRow& row : rows)
         if (row.line >= 0) pixels[row.scene].emplace_back(row.line, row.sample);
@@ -285,8 +287,8 @@ std::string geojson_of(const std::vector<SpectrumRow>& rows, const Source& sourc
            "\n";
 }
 
-/// Returns the library. Standard deviations are separate spectra after their means. Double precision is used
-/// if the scene's type holds more than single precision.
+/// Returns the library. The standard deviation of a class is a separate spectrum after the mean. Double
+/// precision is used if the type of the scene has more digits than single precision.
 raster::SpectralLibrary library_of(const std::vector<SpectrumRow>& rows, const raster::RasterSource& scene) {
     auto library = tools::library_for(scene);
     for (const SpectrumRow& row : rows) {
@@ -302,7 +304,7 @@ raster::SpectralLibrary library_of(const std::vector<SpectrumRow>& rows, const r
 // The plot
 // ----------------------------------------------------------------------------------------------------------
 
-/// Plots the rows. Where a class has many spectra, they have one colour.
+/// Plots the rows. All spectra of a class have the same colour.
 SpectraPlot plot_of_rows(const Settings& s, const std::vector<SpectrumRow>& rows,
                          const raster::RasterSource& scene) {
     const auto& bands = scene.facts().bands;
@@ -316,9 +318,10 @@ SpectraPlot plot_of_rows(const Settings& s, const std::vector<SpectrumRow>& rows
                      {},
                      {},
                      s.ranges};
-    // Differing scales, and offsets, were applied before.
+    // Offsets and differing scales were already applied.
     const double factor = scaled && values.one_factor() ? values.scale.front() : 1;
-    std::map<int, std::pair<size_t, size_t>> of_class; // group, spectra
+    // Class value -> (index of the group, number of spectra)
+    std::map<int, std::pair<size_t, size_t>> of_class;
     for (const SpectrumRow& row : rows) {
         DrawnSpectrum one{row.name, row.mean, row.deviation, plot.groups.size()};
         for (auto* list : {&one.values, &one.deviation})
@@ -335,7 +338,7 @@ SpectraPlot plot_of_rows(const Settings& s, const std::vector<SpectrumRow>& rows
     return plot;
 }
 
-/// Plots the library. Deviations that follow their means become areas.
+/// Plots the library. A standard deviation that follows its mean is drawn as an area.
 SpectraPlot plot_of_library(const Settings& s, const raster::SpectralLibrary& library) {
     SpectraPlot plot{"value",
                      library.wavelengths_nm,
@@ -361,7 +364,7 @@ SpectraPlot plot_of_library(const Settings& s, const raster::SpectralLibrary& li
 // Values of a continuous variable
 // ----------------------------------------------------------------------------------------------------------
 
-/// Is true where the field of features holds numbers that are not all classes: a trait, not a land cover.
+/// Returns true if the field of the features holds a continuous variable (a trait), not classes (land cover).
 bool holds_values(const Settings& s, const raster::RasterSource& scene) {
     auto options = s.labels;
     options.values = true;
@@ -371,15 +374,15 @@ bool holds_values(const Settings& s, const raster::RasterSource& scene) {
         const auto source = raster::LabelSource::open(options, &grid);
         if (source->of_features()) samples = source->values();
     } catch (const Error&) {
-        return false; // a text field; faults of the file are reported when it is read as classes
+        return false; // a text field; errors of the file are reported when it is read as classes
     }
     return std::any_of(samples.begin(), samples.end(), [](const raster::ValueSample& one) {
         return one.value != std::floor(one.value) || one.value < 0 || one.value > raster::max_class;
     });
 }
 
-/// Writes the table that gdal_hsi_regression_train reads: one labelled pixel per row, in scaled values.
-/// Features that share a pixel are one group.
+/// Writes the table that gdal_hsi_regression_train reads: one row per labelled pixel, with scaled values.
+/// Features that share a pixel are in one group.
 void write_values(tool::Run& run, const Settings& s, std::shared_ptr<raster::RasterSource> scene) {
     tools::SampleSet set;
     tools::SampleOptions options;
@@ -409,7 +412,7 @@ void write_values(tool::Run& run, const Settings& s, std::shared_ptr<raster::Ras
 // The run
 // ----------------------------------------------------------------------------------------------------------
 
-/// Plots src, a library, and writes it in another form.
+/// Plots a library, and writes it in another format.
 void run_library(tool::Run& run, const Settings& s, raster::SpectralLibrary library) {
     const tools::PlotOutput plot(run, "plot", s.plot, s.overwrite);
     plot.check(spectra_frame);
@@ -438,7 +441,7 @@ void run_library(tool::Run& run, const Settings& s, raster::SpectralLibrary libr
     run.note(counted(library.names.size(), "spectrum", "spectra") + " of " + run.options().source.path);
 }
 
-/// Returns src as a scene, or nothing where it is a library and has been processed. \throws UsageError for
+/// Returns src if it is a scene. If src is a library, processes it and returns null. \throws UsageError for
 /// labels of a library, and for a scene without labels.
 std::shared_ptr<raster::RasterSource> open_source(tool::Run& run, const Settings& s) {
     if (!s.labels.path.empty()) return run.open_source(tool::Precision::full);
@@ -501,7 +504,7 @@ void run_spectra(tool::Run& run, Settings s) {
         scales.apply_to_difference(row.deviation);
         run.report()["spectra"].push_back({{"name", row.name}, {"class", row.value}, {"pixels", row.pixels}});
         if (s.kind == Kind::mean) row.deviation.clear();
-        // A single pixel has no deviation.
+        // A single pixel has no standard deviation.
         if (row.pixels == 1) row.deviation.clear();
     }
     if (plot.wanted()) plot.write(run, plot_of(plot_of_rows(s, rows, *scene)));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// gdal_hsi_spp: spatial preprocessing, scene to scene. Two passes over the scene: the mean spectrum of its
-// valid pixels, then angles and displacement tile by tile.
+// gdal_hsi_spp: spatial preprocessing (SPP) of a scene. The first pass computes the mean spectrum of the
+// valid pixels. The second pass computes angles and the displacement, tile by tile.
 #include "core/error.h"
 #include "core/file_path.h"
 #include "links/links.h"
@@ -51,8 +51,8 @@ raster::OutputSpec cube_spec(const Settings& settings, const raster::RasterSourc
     return spec;
 }
 
-/// Plans one raster per output of the operation, in its order: y' unless it is virtual, alpha, rho. Makes all
-/// checks that can fail.
+/// Plans one raster per output of the operation: y' (unless it is virtual), alpha, rho. Checks everything
+/// that can fail.
 raster::OutputSet outputs_of(const tool::Run& run, const Settings& settings,
                              const raster::RasterSource& source, bool holes) {
     raster::OutputSet outputs;
@@ -69,9 +69,8 @@ raster::OutputSet outputs_of(const tool::Run& run, const Settings& settings,
         spec.bands = {{name, {{"unit", unit}}}};
         spec.metadata = cube.metadata;
         raster::OutputOptions options = run.side_output(role, path);
-        // -dstnodata applies to y'; in the other outputs this value could be a valid angle
+        // -dstnodata applies to y'. In the other outputs, the same value could be a valid angle.
         if (!settings.spp.cube) {
-            // valid angle
             options.nodata.reset();
             spec.nodata = std::numeric_limits<double>::quiet_NaN();
         }
@@ -83,15 +82,15 @@ raster::OutputSet outputs_of(const tool::Run& run, const Settings& settings,
     return outputs;
 }
 
-/// Returns the default path for alpha of a virtual y': next to it.
+/// Returns the default path of alpha for a virtual y': a file next to dst.
 std::string alpha_beside(const std::string& destination) {
     const size_t slash = destination.rfind('/'), dot = destination.rfind('.');
     const bool extension = dot != std::string::npos && dot > (slash == std::string::npos ? 0 : slash + 1);
     return (extension ? destination.substr(0, dot) : destination) + "_alpha.tif";
 }
 
-/// Refuses to replace a file next to dst that the user did not name, unless it is the alpha of an old dst.
-/// \throws Error.
+/// Rejects replacing a file next to dst that the user did not name, unless the file holds alpha of an older
+/// dst. \throws Error.
 void check_alpha_beside(const std::string& alpha, const std::string& destination) {
     if (::access(alpha.c_str(), F_OK) != 0) return;
     const auto old = raster::files_read_with(destination);
@@ -102,8 +101,8 @@ void check_alpha_beside(const std::string& alpha, const std::string& destination
                     "Give another file for alpha with -alpha.");
 }
 
-/// Writes a virtual y'. A VRT computes each band from the original band, alpha and the mean when it is read.
-/// An .hsi computes everything from the scene and the mean.
+/// Writes a virtual y'. A VRT computes each band from the original band, alpha and the mean spectrum when the
+/// band is read. An .hsi computes everything from the scene and the mean spectrum.
 void write_virtual(tool::Run& run, const Settings& settings, const raster::RasterSource& source,
                    const std::vector<double>& mean, bool holes) {
     tool::write_virtual(
@@ -121,7 +120,7 @@ void write_virtual(tool::Run& run, const Settings& settings, const raster::Raste
         });
 }
 
-/// Chooses the operation's outputs by dst and -alpha.
+/// Chooses the outputs of the operation, depending on dst and -alpha.
 void choose_outputs(const tool::Run& run, Settings& settings) {
     const auto& dst = run.options().destination;
     settings.spp.cube = !raster::is_virtual(dst);
@@ -141,7 +140,8 @@ tool::Work work_of(const stream::CubeShape& shape, const spp::Options& options) 
     work.writes = options.cube ? bytes : 0;
     const double values = static_cast<double>(shape.pixels()) * shape.bands;
     work.add(spp::cost::value, values);
-    work.add(spp::cost::angle, values * (area - 1) / 2); // each value belongs to this many angles
+    // Each value is used for (area - 1) / 2 angles, because each angle between two pixels is computed once.
+    work.add(spp::cost::angle, values * (area - 1) / 2);
     work.add(spp::cost::window, bytes * area);
     return work;
 }
@@ -154,7 +154,7 @@ void run_spp(tool::Run& run, Settings settings) {
     tool::Computing<spp::Backend> computing(
         run, "spp", tool::choose_devices(run, "spp", work_of(scene.shape(), settings.spp)),
         spp::simd_target(), spp::make_cpu_backend);
-    // The mean of an array on a device is computed on the device.
+    // The mean of an array in device memory is computed on the device.
     std::optional<tools::PcaComputing> there;
     if (scene.raster()->device() >= 0 && computing.on_devices())
         there.emplace(run, "pca", computing.devices(), pca::simd_target(), pca::make_cpu_backend, false);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// gdal_hsi_statistics: exact statistics of many scenes as one file: files merge, and added scenes can be
-// removed again. One pass over every scene.
+// gdal_hsi_statistics: computes exact statistics of many scenes in one file. Files can be merged, and added
+// scenes can be removed again. There is one pass over each scene.
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/file_path.h"
@@ -49,10 +49,10 @@ struct Settings {
     std::vector<std::string> scenes, merged, removed;
     std::string out;
     bool append = false, overwrite = false;
-    std::vector<std::string> of_scenes; ///< options of the call that apply only to scenes
+    std::vector<std::string> of_scenes; ///< options of the call that have an effect only on scenes
 };
 
-// What is read
+// Input files
 // ----------------------------------------------------------------------------------------------------------
 
 bool holds_statistics(const std::string& path) {
@@ -66,7 +66,7 @@ Statistics read_file(const std::string& path) {
     return statistics::from_json(raster::read_input(path, statistics::largest_file), path);
 }
 
-/// Checks that `other` has the bands of `all`, in the same order and with the same numbers.
+/// Checks that `other` has the same bands as `all`, in the same order and with the same numbers.
 void check_alike(const Statistics& all, const std::string& first, const Statistics& other,
                  const std::string& name) {
     const auto matched = model::match_bands(first, all.bands, name, model::bands_of(other.bands), false,
@@ -87,12 +87,13 @@ void check_alike(const Statistics& all, const std::string& first, const Statisti
             "Make both from scenes with the same scale.");
 }
 
-/// The files before the first scene is read.
+/// The statistics that are read from files before the first scene is read.
 struct Files {
-    std::optional<Statistics> before; ///< the statistics that -append extends
-    std::optional<Statistics> added;  ///< the statistics of -merge, to which the scenes are added
+    std::optional<Statistics> before; ///< statistics in the file that -append extends
+    std::optional<Statistics> added;  ///< statistics of -merge; the new scenes are added to them
     std::vector<Statistics> removed;
-    std::string first; ///< the file whose bands all statistics have; empty without one
+    /// Name of the first file, used in messages about its bands; empty if no file has statistics.
+    std::string first;
 
     Files(tool::Run& run, const Settings& s, const std::vector<std::string>& merged) {
         if (s.append && ::access(s.out.c_str(), F_OK) == 0) {
@@ -116,11 +117,12 @@ struct Files {
             if (const auto& known = any()) check_alike(*known, first, removed.back(), path);
         }
     }
-    /// Returns statistics whose bands all files have.
+    /// Returns the statistics with which the bands of all other files are compared; nullopt if there are no
+    /// files.
     const std::optional<Statistics>& any() const { return before ? before : added; }
 
-    /// Returns the earlier and the added statistics, without the removed ones. \throws Error when that is not
-    /// possible, or when nothing is left.
+    /// Returns the sum of earlier and added statistics, without the removed statistics. \throws Error if a
+    /// file cannot be removed, or if no scene is left.
     Statistics whole(const Settings& s) const {
         Statistics all(any()->sums.bands);
         all.bands = any()->bands;
@@ -133,7 +135,7 @@ struct Files {
         if (all.scenes.empty()) throw Error("-remove leaves no scene", "Leave out one -remove.");
         return all;
     }
-    /// Reads the file of -append again if another run has changed it. Returns whether it has changed.
+    /// Reads the file of -append again if another run has changed it. Returns true if it has changed.
     bool look_again(const std::string& out) {
         auto now = ::access(out.c_str(), F_OK) == 0 ? raster::files_as_they_are(out)
                                                     : std::vector<raster::DocumentSource::File>();
@@ -149,13 +151,14 @@ struct Files {
     }
 
   private:
-    std::vector<raster::DocumentSource::File> m_then; ///< state of the file of -append when it was read
+    /// Size and time of the file of -append when it was read.
+    std::vector<raster::DocumentSource::File> m_then;
 };
 
 // The scenes
 // ----------------------------------------------------------------------------------------------------------
 
-/// Opens a scene at the bands of the statistics.
+/// Opens a scene with the bands of the statistics.
 std::shared_ptr<raster::RasterSource> open_scene(tool::Run& run, const std::string& path,
                                                  const model::ModelBands* bands, const std::string& first) {
     auto options = run.options().source;
@@ -164,7 +167,7 @@ std::shared_ptr<raster::RasterSource> open_scene(tool::Run& run, const std::stri
     return bands == nullptr ? source : tool::match_scene(run, source, path, first, *bands);
 }
 
-/// Returns numbers and wavelengths of the bands that `some` lacks.
+/// Returns numbers and wavelengths of the bands that are in `all` but not in `some`.
 model::ModelBands bands_not_in(const model::ModelBands& all, const model::ModelBands& some) {
     model::ModelBands others;
     for (size_t b = 0; b < all.bands.size(); ++b) {
@@ -183,8 +186,8 @@ model::ModelBands bands_of_scene(const raster::RasterSource& scene) {
     return bands;
 }
 
-/// Refuses everything that can be refused before any work. Returns the bands of the statistics, and the file
-/// or scene that has them.
+/// Checks all scenes before any work is done. Returns the bands of the statistics, and the name of the file
+/// or scene that defines them.
 std::pair<model::ModelBands, std::string> check_scenes(tool::Run& run, const std::vector<std::string>& names,
                                                        const Files& files) {
     std::pair<model::ModelBands, std::string> known;
@@ -215,7 +218,8 @@ std::string mask_text(const tool::MaskOptions& mask) {
 
 using Scene = std::shared_ptr<raster::RasterSource>;
 
-/// Makes one pass over a scene and adds it to `all`. Returns the scene with all of its rows.
+/// Scans a scene in one pass and adds the results to `all`. Returns the scene; if it grew during the pass,
+/// with all of its rows.
 Scene scan_scene(tool::Run& run, const std::string& name, const std::shared_ptr<raster::RasterSource>& scene,
                  double share, bool several, const model::ModelBands& left_out, Statistics& all) {
     run.watch_source(scene);
@@ -249,10 +253,11 @@ Scene scan_scene(tool::Run& run, const std::string& name, const std::shared_ptr<
     return whole;
 }
 
-using KnownBands = std::pair<model::ModelBands, std::string>; ///< and their origin
+/// The bands, and the name of the file or scene that defines them.
+using KnownBands = std::pair<model::ModelBands, std::string>;
 
-/// Scans scenes that each leave out some bands. `alone`: there are no other statistics. Returns the last
-/// scene.
+/// Scans the scenes. `left_out`: bands that each scene omits. `alone`: true if there are no other statistics.
+/// Returns the last scene.
 Scene scan_scenes(tool::Run& run, const std::vector<std::string>& names, const KnownBands& known,
                   double share, bool alone, const std::vector<model::ModelBands>& left_out, Statistics& all) {
     Scene last;
@@ -263,8 +268,8 @@ Scene scan_scenes(tool::Run& run, const std::vector<std::string>& names, const K
     return last;
 }
 
-/// Returns `known` without the bands that have no value in any of the scenes, since such a band makes each
-/// pixel invalid. \throws Error when there are no such bands, or when no other bands remain.
+/// Returns `known` without the bands that have no value in any scene, since such a band makes all pixels
+/// invalid. \throws Error if there is no such band, or if no band remains.
 KnownBands without_empty_bands(tool::Run& run, const std::vector<std::string>& names, const KnownBands& known,
                                const std::vector<int64_t>& finite) {
     std::vector<int> empty, numbers;
@@ -282,9 +287,9 @@ KnownBands without_empty_bands(tool::Run& run, const std::vector<std::string>& n
     return {bands_of_scene(*first->without_bands(empty)), known.second};
 }
 
-/// Checks the bands that the statistics leave out because their scenes have no value there. Returns the bands
-/// that this scene lacks too. \throws Error if the scene has a value in one of the left-out bands, because
-/// the result would then depend on the order of scenes.
+/// Checks the bands that the statistics omit because their scenes have no values there. Returns the omitted
+/// bands that this scene has. \throws Error if this scene has a value in one of them, because the result
+/// would then depend on the order of the scenes.
 model::ModelBands check_left_out(tool::Run& run, const std::string& name, const Statistics& all,
                                  const std::string& first) {
     const auto out = all.left_out();
@@ -355,7 +360,8 @@ Scene add_scenes(tool::Run& run, const std::vector<std::string>& names, const Kn
     return last;
 }
 
-/// Reports added scenes that have nothing to add, and those that are already included with other pixels.
+/// Warns of new scenes without valid pixels, and of new scenes that are already in the statistics with other
+/// pixels.
 void tell_of_scenes(tool::Run& run, const std::vector<std::string>& names, const Files& files) {
     for (const auto& scene : files.added->scenes) {
         if (std::find(names.begin(), names.end(), scene.name) == names.end()) continue;
@@ -373,7 +379,8 @@ void tell_of_scenes(tool::Run& run, const std::vector<std::string>& names, const
     }
 }
 
-/// Warns of values of a quite different size, as of a scene that has lost its scale.
+/// Warns if the values of a scene have a very different magnitude, for example because the scene has lost its
+/// scale.
 void warn_of_other_sizes(tool::Run& run, const std::vector<std::string>& names, const Statistics& all) {
     const auto size_of = [](const statistics::SceneRecord& scene) {
         std::vector<double> sizes;
@@ -390,7 +397,8 @@ void warn_of_other_sizes(tool::Run& run, const std::vector<std::string>& names, 
     std::sort(sizes.begin(), sizes.end());
     if (sizes.empty()) return;
     const double usual = sizes[sizes.size() / 2].first;
-    constexpr double most = 30; // light and shadow differ by less, scales of 100 and 10,000 by more
+    // Light and shadow differ by smaller factors; scales of 100 and 10,000 differ by larger factors.
+    constexpr double most = 30;
     for (const auto& [size, name] : sizes) {
         if (!(size > most * usual) && !(usual > most * size)) continue;
         char text[64];
@@ -444,7 +452,8 @@ void run_statistics(tool::Run& run, Settings s) {
     Scene last;
     if (!names.empty()) last = add_scenes(run, names, known, files);
     if (files.first.empty()) files.first = names.front();
-    for (size_t i = 0; i < files.removed.size(); ++i) // some of their bands may have been left out since
+    // Bands of the removed statistics may have been omitted in the meantime.
+    for (size_t i = 0; i < files.removed.size(); ++i)
         check_alike(*files.any(), files.first, files.removed[i], s.removed[i]);
     if (!names.empty()) tell_of_scenes(run, names, files);
     auto all = files.whole(s);
@@ -461,8 +470,8 @@ void run_statistics(tool::Run& run, Settings s) {
     if (!s.append) {
         write(all);
     } else if (run.ranks().root()) {
-        // Another run may have added to the file, or be about to: the new statistics are added to its present
-        // content.
+        // Another run may have changed the file of -append. The new statistics are therefore added to the
+        // present content of the file.
         auto state = std::make_shared<std::pair<Files, Statistics>>(std::move(files), std::move(all));
         run.files()->add_to_file(
             {s.out, [state, write, s, files = run.files().get()] {

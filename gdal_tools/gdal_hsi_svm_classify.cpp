@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// gdal_hsi_svm_classify: a scene and a model to a class map; one pass, tile by tile.
+// gdal_hsi_svm_classify: classifies a scene with a model and writes a class map; one pass, tile by tile.
 #include "core/error.h"
 #include "links/links.h"
 #include "raster/labels.h"
@@ -31,7 +31,8 @@ struct Settings {
     bool any_wavelengths = false, any_scale = false;
 };
 
-/// The map as a VRT or an .hsi that holds the model: the class of a pixel is computed when it is read.
+/// Writes the map as a VRT or an .hsi that contains the model. The class of a pixel is computed when the
+/// pixel is read.
 class VirtualMap {
   public:
     VirtualMap(const tool::Run& run, const Settings& s, const raster::RasterSource& source,

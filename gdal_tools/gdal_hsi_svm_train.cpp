@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// gdal_hsi_svm_train: labelled pixels of a scene to a model file. One pass over the tiles that hold a
-// labelled pixel.
+// gdal_hsi_svm_train: trains a model with the labelled pixels of a scene. One pass reads the tiles that
+// contain a labelled pixel.
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/file_path.h"
@@ -48,10 +48,11 @@ struct Settings {
     bool cv_by_file() const { return cv_by != "auto" && cv_by != "pixels" && cv_by != "patches"; }
     uint64_t seed = 1;
     bool probability = false, overwrite = false;
-    std::vector<std::array<std::string, 2>> with; ///< scene, labels
+    std::vector<std::array<std::string, 2>> with; ///< each pair: a scene and its labels
 };
 
-/// Parses "3=2.5", "Oats=4", or a class as listed_words() writes it: "\"Corn, young\"=2".
+/// Parses a weight of a class: "3=2.5", "Oats=4", or with the class as listed_words() writes it: "\"Corn,
+/// young\"=2".
 std::pair<std::string, double> parse_weight(const std::string& text) {
     const size_t equals = text.rfind('=');
     double factor = 0;
@@ -92,9 +93,10 @@ struct LabelledScene {
     tools::LabelPatches patches;
 };
 
-/// The positions of the pixels of all scenes on one common grid: pixels of different scenes do not touch.
+/// Positions of the pixels of all scenes on one common grid. Pixels of different scenes never touch on this
+/// grid.
 struct Places {
-    int64_t samples = 0; ///< length of a row
+    int64_t samples = 0; ///< length of a row of the grid
     std::vector<int64_t> index;
 
   private:
@@ -135,7 +137,7 @@ class TrainingSets {
 
     svm::TrainingSet all;
     Places places;
-    std::vector<size_t> group; ///< per pixel: its patch, or its group in -cv-by FILE
+    std::vector<size_t> group; ///< patch of each pixel, or its group in -cv-by FILE
 
   private:
     tools::JoinedClasses m_classes;
@@ -144,14 +146,15 @@ class TrainingSets {
 
 /// The folds of the cross-validation.
 struct Folds {
-    std::vector<int> of; ///< fold per pixel; empty: drawn pixel by pixel
+    std::vector<int> of; ///< fold of each pixel; empty: the folds are drawn pixel by pixel
     size_t groups = 0;
-    std::string what; ///< as in "whole patches"
-    std::string why;  ///< the reason; empty: -cv-by says so
+    std::string what; ///< description of the groups, such as "whole patches"
+    std::string why;  ///< reason for this choice; empty if -cv-by states the choice
 };
 
-/// If half of the pixels are in patches of at least this size, the labels are fields and not random draws of
-/// pixels. A random draw of a tenth of all pixels has a fifth of them in such patches.
+/// If at least half of the pixels are in patches of this size or larger, the labels are fields. Otherwise
+/// they are random draws of pixels. In a random draw of a tenth of all pixels, a fifth of the pixels are in
+/// such patches.
 constexpr int64_t least_patch = 4;
 
 bool are_fields(const std::vector<size_t>& group) {
@@ -163,8 +166,8 @@ bool are_fields(const std::vector<size_t>& group) {
     return 2 * inside >= static_cast<int64_t>(group.size());
 }
 
-/// Is true where at least two classes are in several groups: other groups can then show how well the classes
-/// are separated.
+/// Returns true if at least two classes are in several groups. Testing with other groups then shows how well
+/// the classes are separated.
 bool are_comparable(const svm::TrainingSet& set, const std::vector<size_t>& group) {
     std::map<uint16_t, std::set<size_t>> groups;
     for (size_t i = 0; i < group.size(); ++i)
@@ -173,7 +176,7 @@ bool are_comparable(const svm::TrainingSet& set, const std::vector<size_t>& grou
                          [](const auto& one) { return one.second.size() > 1; }) > 1;
 }
 
-/// Returns the groups of -cv-by FILE for the labelled pixels. \throws Error if a pixel has no group.
+/// Returns the group of each labelled pixel, from -cv-by FILE. \throws Error if a pixel has no group.
 std::vector<size_t> read_groups(const std::string& path, const LabelledScene& part) {
     raster::LabelOptions options;
     options.path = path;
@@ -196,7 +199,7 @@ std::vector<size_t> read_groups(const std::string& path, const LabelledScene& pa
     return of;
 }
 
-/// Chooses the folds. \throws Error if -cv-by needs more than the labels offer.
+/// Chooses the folds. \throws Error if the labels do not have enough groups for -cv-by.
 Folds folds_of(const Settings& s, const TrainingSets& sets, bool polygons) {
     Folds folds;
     if (s.cv_by == "pixels") return folds;
@@ -219,7 +222,7 @@ Folds folds_of(const Settings& s, const TrainingSets& sets, bool polygons) {
     return folds;
 }
 
-/// Reports the folds before the search.
+/// Reports how the folds are made, before the search.
 void report_folds(tool::Run& run, const Folds& folds, const std::string& cv_by) {
     const bool by_groups = !folds.of.empty();
     auto& report = run.report();
@@ -241,10 +244,10 @@ std::string percent(double share) {
 
 bool model_is_a_guess(const svm::TrainResult& result) { return result.model.cv_accuracy <= result.guess; }
 
-/// Warns of doubtful training: classes of a few pixels, and folds that touch.
+/// Warns of unreliable training: classes with few pixels, and folds that touch.
 void warn_of_weak_training(tool::Run& run, const svm::TrainingSet& set, const svm::TrainResult& result,
                            bool by_groups, const Places& at) {
-    // With fewer than two pixels per fold, one pixel that is wrong by chance decides a class.
+    // With fewer than two pixels of a class in a fold, a single wrong pixel decides the result of the class.
     const bool validated = result.folds > 0;
     const int64_t least = validated ? std::max<int64_t>(tools::least_class_pixels, 2 * int64_t{result.folds})
                                     : tools::least_class_pixels;
@@ -376,7 +379,7 @@ void run_train(tool::Run& run, const Settings& s) {
     });
     TrainingSets sets(parts);
     for (auto& part : parts) {
-        // The model leaves out bands that the first scene lacks.
+        // The model omits bands that are empty in the first scene.
         if (&part != &parts.front() && part.scene->shape().bands != parts.front().scene->shape().bands)
             part.scene = tools::open_beside(run, "-with", part.scene->path(), *parts.front().scene);
         sets.add(run, part);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// gdal_hsi_synth: makes a scene with known truth, in one pass that writes the cube and its labels tile by
-// tile.
+// gdal_hsi_synth: makes a scene with known truth. One pass writes the cube and its labels, tile by tile.
 #include "core/error.h"
 #include "core/json.h"
 #include "math/elementary.h"
@@ -31,9 +30,10 @@ namespace synth_tool {
 
 using tool::Content;
 
-/// Stored value of reflectance 1 in integer files
+/// Stored value that represents reflectance 1 in integer files.
 constexpr double integer_scale = 10000;
-constexpr double metres_per_pixel = 30, degrees_per_pixel = 0.0003; ///< as for a spaceborne imager
+/// Pixel size of a typical spaceborne imager.
+constexpr double metres_per_pixel = 30, degrees_per_pixel = 0.0003;
 
 struct Settings {
     synth::Options scene;
@@ -43,7 +43,7 @@ struct Settings {
     int epsg = 32633;
     double rotation = 0;
     std::array<double, 2> corner{0, 0}, light{1, 0}, sun{40, 150};
-    bool flown = false; ///< -corner or -light: a flight line over the landscape
+    bool flown = false; ///< true with -corner or -light: the scene is a flight line over the landscape
 };
 
 // Types and formats
@@ -55,7 +55,7 @@ double default_nodata(const std::string& type) {
     if (type == "Int8") return -128;
     if (type == "UInt16") return 65535;
     if (type == "UInt32") return 4294967295.0;
-    if (type == "UInt64") return 65535; // far above scaled reflectance, and exact in single precision
+    if (type == "UInt64") return 65535; // much larger than scaled reflectance, and exact in single precision
     return -9999;
 }
 
@@ -69,7 +69,7 @@ std::string extension_of(const std::string& path) {
     return lower(std::filesystem::path(path).extension().string());
 }
 
-/// Chooses the format: ENVI files have many extensions, and -interleave is an option of ENVI.
+/// Chooses the format. Several extensions mean ENVI, and -interleave applies only to ENVI.
 void choose_format(raster::OutputOptions& out, std::string interleave) {
     const std::string extension = extension_of(out.path);
     for (const char* name : {"bsq", "bil", "bip"})
@@ -98,10 +98,10 @@ void choose_format(raster::OutputOptions& out, std::string interleave) {
     }
 }
 
-// What is written
+// Description of the outputs
 // ----------------------------------------------------------------------------------------------------------
 
-/// Returns the number with nine digits, which hold a float exactly.
+/// Returns the number as text with nine digits, which represent a float exactly.
 std::string number_text(double v) {
     char text[32];
     std::snprintf(text, sizeof text, "%.9g", v);
@@ -123,7 +123,7 @@ raster::OutputSpec frame(const Settings& s, int bands) {
     const bool degrees = raster::is_geographic(spec.srs);
     const double pixel = degrees ? degrees_per_pixel : metres_per_pixel;
     const double angle = s.rotation * 3.14159265358979323846 / 180;
-    // Counter-clockwise about the upper left corner.
+    // The rotation is counter-clockwise about the upper left corner.
     spec.geotransform = std::array<double, 6>{degrees ? 15.0 : 500000.0, pixel * math::cos(angle),
                                               pixel * math::sin(angle),  degrees ? 52.0 : 5800000.0,
                                               pixel * math::sin(angle),  -pixel * math::cos(angle)};
@@ -133,7 +133,7 @@ raster::OutputSpec frame(const Settings& s, int bands) {
     return spec;
 }
 
-/// Describes the cube: georeference, wavelengths, widths and bad bands.
+/// Describes the cube: georeference, wavelengths, FWHM and bad bands.
 raster::OutputSpec cube_spec(const Settings& s, const synth::MadeScene& scene) {
     raster::OutputSpec spec = frame(s, s.scene.bands);
     const auto bands = static_cast<size_t>(s.scene.bands);
@@ -155,14 +155,14 @@ raster::OutputSpec cube_spec(const Settings& s, const synth::MadeScene& scene) {
     if (!scene.bad_bands().empty()) spec.envi["bbl"] = envi_list(good);
     spec.envi["default bands"] = envi_list(scene.default_bands());
     if (s.scene.scale != 1) spec.envi["reflectance scale factor"] = number_text(s.scene.scale);
-    spec.keep_nan = true; // NaN pixels stay NaN, also with a nodata value
+    spec.keep_nan = true; // NaN pixels stay NaN, even if the file has a nodata value
     if (s.scene.stripe_width > 0) spec.nodata = s.scene.nodata;
     spec.metadata["HSI_SYNTH_SEED"] = std::to_string(s.scene.seed);
     spec.metadata["HSI_SYNTH_SNR"] = number_text(s.scene.snr);
     return spec;
 }
 
-/// Describes the labels. Class 0 is "Unclassified"; the materials follow in their order.
+/// Describes the label raster. Class 0 is "Unclassified"; classes 1, 2, ... are the materials.
 raster::OutputSpec label_spec(const Settings& s, const synth::MadeScene& scene) {
     raster::OutputSpec spec = frame(s, 1);
     spec.type = "Byte";
@@ -174,7 +174,7 @@ raster::OutputSpec label_spec(const Settings& s, const synth::MadeScene& scene) 
     return spec;
 }
 
-/// Describes -geometry: the bands of an AVIRIS OBS file.
+/// Describes the raster of -geometry, which has the bands of an AVIRIS OBS file.
 raster::OutputSpec geometry_spec(const Settings& s) {
     raster::OutputSpec spec = frame(s, static_cast<int>(synth::geometry_names.size()));
     for (const char* const name : synth::geometry_names)
@@ -182,7 +182,7 @@ raster::OutputSpec geometry_spec(const Settings& s) {
     return spec;
 }
 
-/// Describes the trait of plants.
+/// Describes the raster of -values: nitrogen in plants, in percent.
 raster::OutputSpec value_spec(const Settings& s) {
     raster::OutputSpec spec = frame(s, 1);
     raster::BandSpec band{"nitrogen", {}};
@@ -192,7 +192,7 @@ raster::OutputSpec value_spec(const Settings& s) {
     return spec;
 }
 
-/// -plots: squares of 3 x 3 pixels.
+/// Returns the polygons of -plots: squares of 3 x 3 pixels with their values.
 raster::PointLayer plot_layer(const Settings& s, const synth::MadeScene& scene) {
     constexpr int wanted = 120;
     const auto spec = frame(s, 1);
@@ -217,7 +217,7 @@ raster::PointLayer plot_layer(const Settings& s, const synth::MadeScene& scene) 
     return layer;
 }
 
-/// -truth: the true composition of the scene.
+/// Returns the document of -truth: the true composition of the scene.
 Json truth_of(const Settings& s, const synth::MadeScene& scene) {
     Json endmembers = Json::array(), targets = Json::array(), holes = Json::array(), bad = Json::array();
     const auto names = scene.names();

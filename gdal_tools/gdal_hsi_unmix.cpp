@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// gdal_hsi_unmix: abundances of a library's spectra in every pixel, in one pass over the scene.
+// gdal_hsi_unmix: computes the abundances of a library's spectra in each pixel, in one pass over the scene.
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/text.h"
@@ -41,17 +41,17 @@ using tool::Content;
 
 struct Settings {
     std::string library, rmse;
-    std::vector<std::string> spectra; ///< of the library; empty: all
+    std::vector<std::string> spectra; ///< names of the library's spectra that are used; empty: all
     unmix::Options unmix;
-    unmix::DrawOptions draw; ///< draws: 0 without -draws
-    std::string classes;     ///< the table of -classes
+    unmix::DrawOptions draw; ///< draw.draws is 0 without -draws
+    std::string classes;     ///< file of -classes
     std::string uncertainty, deviation;
     double library_scale = 1;
     bool any_scale = false;
     tools::BandFit fit = tools::BandFit::automatic;
 };
 
-/// A band an endmember.
+/// Describes the raster of the abundances: one band per endmember.
 raster::OutputSpec abundance_spec(const stream::CubeShape& scene, const std::vector<std::string>& names,
                                   const char* method) {
     raster::OutputSpec abundances;
@@ -63,7 +63,7 @@ raster::OutputSpec abundance_spec(const stream::CubeShape& scene, const std::vec
     return abundances;
 }
 
-/// The error, if requested.
+/// Describes the raster of -rmse.
 raster::OutputSpec rmse_spec(const stream::CubeShape& scene, const char* method) {
     raster::OutputSpec rmse = abundance_spec(scene, {"RMSE"}, method);
     rmse.shape.bands = 1;
@@ -80,7 +80,7 @@ raster::OutputSet outputs_of(const tool::Run& run, const Settings& s, const rast
     return outputs;
 }
 
-/// VRTs, or .hsi, that compute a band when it is read.
+/// Writes VRTs, or an .hsi, whose bands are computed when they are read.
 void write_virtual(tool::Run& run, const Settings& s, const raster::RasterSource& scene,
                    const tools::FittedSpectra& library, const char* method) {
     std::vector<double> all;
@@ -147,12 +147,12 @@ tool::Work work_of(const stream::CubeShape& shape, size_t endmembers, const Sett
     return work;
 }
 
-/// Adds up every pixel's sum of abundances (output 0) and the squares of its errors (output 1), without
-/// rounding: they are the same in any order.
+/// Adds up the sum of abundances of each pixel (output 0) and the squared errors (output 1). The sums are
+/// exact, so they do not depend on the order.
 class UnmixTally {
   public:
     UnmixTally() = default;
-    /// The result of an operation on devices.
+    /// Takes the sums that a device has computed.
     explicit UnmixTally(const math::ExactSums& sums) { m_sums.add(sums); }
     static UnmixTally fresh() { return {}; }
     void add(const Rect&, const std::vector<CubeView<float>>& out) {
@@ -195,7 +195,8 @@ std::string short_number(double v) {
     return text;
 }
 
-/// Reports the residual of the abundances and, for methods with a free sum, their sum.
+/// Reports the residual. For methods without a sum-to-one constraint, also reports the mean sum of
+/// abundances.
 void report_fit(tool::Run& run, const UnmixTally& tally, unmix::Method method, int64_t pixels, int bands) {
     const double rmse = std::sqrt(tally.squared_errors() / static_cast<double>(pixels));
     run.report()["residual"] = {{"rmse", rmse}, {"pixels", pixels}, {"bands", bands}};
@@ -209,14 +210,14 @@ void report_fit(tool::Run& run, const UnmixTally& tally, unmix::Method method, i
 
 using UnmixComputing = tool::Computing<unmix::Backend>;
 
-/// Makes the pass; returns false when no pixel is valid. share: its part of the progress bar.
+/// Makes the pass. Returns false if no pixel is valid. share: part of the progress bar.
 bool unmix_scene(tool::Run& run, const Settings& s, UnmixComputing& computing,
                  const std::shared_ptr<raster::RasterSource>& scene, const tools::FittedSpectra& library,
                  double share) {
     const unmix::Endmembers endmembers{library.names, library.spectra};
     report_independence(run, endmembers, s.unmix.method);
     auto outputs = outputs_of(run, s, *scene, endmembers.names, name_of(s.unmix.method));
-    // A device sums its own results; results of the processor go through a tally.
+    // A device adds up its own results. Results of the CPU are added up by UnmixTally.
     const bool there = computing.on_devices() && !run.ranks().several();
     const auto unmixing =
         computing->make_unmixing(endmembers, {s.unmix.method, !there || s.unmix.rmse, there});
@@ -246,7 +247,7 @@ bool unmix_scene(tool::Run& run, const Settings& s, UnmixComputing& computing,
     return true;
 }
 
-/// Writes VRTs and .hsi files that describe the unmixing: the CPU computes it when they are read.
+/// Writes virtual outputs (VRT or .hsi), which the CPU computes when they are read.
 void describe_unmixing(tool::Run& run, const Settings& s, std::shared_ptr<raster::RasterSource> scene,
                        tools::FittedSpectra library) {
     run.report()["device"] = tool::describe_devices(run, {}, nullptr);
@@ -272,7 +273,7 @@ const char* name_of(unmix::Normalise how) {
     return "none";
 }
 
-/// Plans the rasters of the draws, in the order of the operation's outputs.
+/// Plans the rasters of -draws, in the order of the operation's outputs.
 raster::OutputSet draw_outputs(const tool::Run& run, const Settings& s, const raster::RasterSource& source,
                                const std::vector<std::string>& classes) {
     const char* const method = name_of(s.unmix.method);
@@ -299,7 +300,7 @@ raster::OutputSet draw_outputs(const tool::Run& run, const Settings& s, const ra
     return outputs;
 }
 
-/// Opens -uncertainty, with one band per band of the scene; null without the option.
+/// Opens the raster of -uncertainty, with the bands of the scene; null without -uncertainty.
 std::shared_ptr<raster::RasterSource> open_uncertainty(tool::Run& run, const Settings& s,
                                                        const raster::RasterSource& scene) {
     if (s.uncertainty.empty()) return nullptr;
@@ -341,8 +342,9 @@ std::shared_ptr<raster::RasterSource> open_uncertainty(tool::Run& run, const Set
     return opened;
 }
 
-/// Returns the class of each spectrum: by the table of -classes, else by the library's field, else by its
-/// name. \throws Error naming the file for a spectrum without a row, or with two rows that differ.
+/// Returns the class of each spectrum. The class is in the table of -classes, in the class field of the
+/// library, or in the name of the spectrum. \throws Error if the table has no row for a spectrum, or two rows
+/// with different classes.
 std::vector<std::string> classes_of(tool::Run& run, const Settings& s, const tools::FittedSpectra& library) {
     std::vector<std::string> classes;
     if (s.classes.empty()) {
@@ -376,7 +378,7 @@ std::vector<std::string> classes_of(tool::Run& run, const Settings& s, const too
     return classes;
 }
 
-/// Estimates the work, as if each draw had one spectrum per class by name.
+/// Estimates the work of the draws. Assumes that the classes are those in the names of the spectra.
 tool::Work work_of_draws(const stream::CubeShape& shape, const tools::FittedSpectra& library,
                          const Settings& s) {
     size_t classes = 0, members = 0;
@@ -398,7 +400,7 @@ tool::Work work_of_draws(const stream::CubeShape& shape, const tools::FittedSpec
     return work;
 }
 
-/// Makes the pass; returns false when no pixel is valid.
+/// Makes the pass. Returns false if no pixel is valid.
 bool draw_scene(tool::Run& run, const Settings& s, UnmixComputing& computing,
                 const std::shared_ptr<raster::RasterSource>& scene, const tools::FittedSpectra& library,
                 double share) {
@@ -443,7 +445,7 @@ bool draw_scene(tool::Run& run, const Settings& s, UnmixComputing& computing,
     return true;
 }
 
-/// Refuses options of draws without draws, and options that exclude each other.
+/// Rejects options of draws without -draws, and options that exclude each other.
 void check_draws(const tool::Call& call, const Settings& s, const tool::CommonOptions& common) {
     if (s.draw.draws == 0) {
         for (const char* name : {"per-class", "seed", "classes", "normalise", "uncertainty", "deviation"})
@@ -489,7 +491,8 @@ void run_unmix(tool::Run& run, const Settings& s) {
     UnmixComputing computing(
         run, "unmix", tool::choose_devices(run, "unmix", work_of(scene->shape(), library.names.size(), s)),
         nullptr, unmix::make_cpu_backend);
-    // The library may lack wavelengths, so the result for all bands is cut.
+    // The library is fitted to all bands of the scene. If bands are omitted later, they are removed from the
+    // fitted spectra.
     const auto bands = scene->bands();
     const bool any = tool::attempt(run, {tool::banded(scene)}, [&](bool again) {
         return unmix_scene(run, s, computing, scene, tools::without_lost_bands(library, bands, *scene),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// gdal_hsi_vd: virtual dimensionality, in one pass over the scene.
+// gdal_hsi_vd: estimates the virtual dimensionality of a scene in one pass.
 #include "core/counted.h"
 #include "core/error.h"
 #include "shared/scene_statistics.h"
@@ -32,7 +32,7 @@ struct Settings {
     std::string statistics;
 };
 
-/// Returns the beginning of each method's result.
+/// Returns the facts that the documents of all methods begin with.
 Json document_of(const tool::Scene& scene, const Settings& settings, int number,
                  const stream::SceneStatistics& statistics) {
     return {{"source", scene.raster()->path()},        {"method", settings.method},
@@ -40,7 +40,7 @@ Json document_of(const tool::Scene& scene, const Settings& settings, int number,
             {"valid_pixels", statistics.valid_pixels}, {"invalid_pixels", statistics.invalid_pixels}};
 }
 
-/// Puts the result into the report, and prints it: as JSON, or the number and, on request, its table.
+/// Adds the result to the report and prints it: as JSON, or as the number and, if requested, the table.
 void report(tool::Run& run, const Settings& settings, const Json& document,
             const std::vector<std::string>& table) {
     run.report()["result"] = document;
@@ -144,12 +144,12 @@ void run_vd(tool::Run& run, const Settings& settings) {
         return [&scene, what] { return std::make_unique<stream::StatisticsScan>(scene.shape(), what); };
     };
     if (given) tool::end_of_plan(run, [&] { run.print("No pass over the scene: the statistics are given"); });
-    // HySime and NWHFC invert the matrix, which needs products in double precision.
+    // HySime and NWHFC invert the covariance matrix, so products must be in double precision.
     auto statistics = given ? given->moments
                       : hfc ? scene.scan("covariance", 1, scan(stream::Statistics::covariance))
                             : scene.scan("moments", 1, scan(stream::Statistics::moments));
     tool::end_of_plan(run);
-    // HFC also needs them if an eigenvalue is too small for single precision.
+    // HFC also needs double precision if an eigenvalue is too small for single precision.
     if (hfc && !given && statistics.valid_pixels > 1 &&
         !vd::estimate(statistics, vd::Method::hfc, settings.false_alarm).resolved)
         statistics = scene.scan("moments", 0, scan(stream::Statistics::moments));

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The GPU implementations that paper 002 measures (Table III), written from its text: one kernel per step,
-// one thread per pixel, the projection vector (or the projector's rows) in shared memory, a separate
-// reduction, and the small orthogonalisation on the host. Single precision as in the paper. Only for
-// comparison. Also GS without the paper's optimisations, the upper half of its Fig. 2: the cube is stored
-// pixel by pixel, so neighbouring threads read distant values, and the vector and the reduction are in global
-// memory.
+// The GPU implementations that paper 002 measures (Table III), written from the text of the paper, for
+// comparison only. Each step is a kernel with one thread per pixel. The projection vector (or a row of the
+// projector) is in shared memory. The reduction is a separate kernel, and the small orthogonalisation runs on
+// the CPU. All values have single precision, as in the paper. Also contains GS without the paper's
+// optimisations (the upper half of its Fig. 2): the cube is stored pixel by pixel, so neighbouring threads
+// read distant values, and the vector and the reduction are in global memory.
 #pragma once
 
 #include "cuda/check.h"
@@ -69,7 +69,8 @@ struct Best {
     int pixel;
 };
 
-/// Finds the best value of each piece, one block per piece; the host selects the best piece.
+/// Finds the best value of each piece of the pixels, with one block per piece. The CPU then selects the best
+/// piece.
 __global__ inline void best_of(const float* value, int pixels, Best* best) {
     __shared__ Best shared[threads];
     Best mine{-1.0f, -1};
@@ -86,7 +87,7 @@ __global__ inline void best_of(const float* value, int pixels, Best* best) {
     if (threadIdx.x == 0) best[blockIdx.x] = shared[0];
 }
 
-/// cube: [pixel][band]. If p is null, computes value[i] = ||x_i||^2, otherwise |p.x_i|.
+/// Computes value[i] = ||x_i||^2 if p is null, otherwise |p.x_i|. cube: [pixel][band].
 __global__ inline void project_plainly(const float* cube, int bands, int pixels, const float* p,
                                        float* value) {
     const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
@@ -98,7 +99,8 @@ __global__ inline void project_plainly(const float* cube, int bands, int pixels,
     value[i] = fabsf(sum);
 }
 
-/// Finds the best value of each piece, one thread per piece; the host selects the best piece.
+/// Finds the best value of each piece of the pixels, with one thread per piece. The CPU then selects the best
+/// piece.
 __global__ inline void best_of_plainly(const float* value, int pixels, Best* best, int pieces) {
     const int piece = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
     if (piece >= pieces) return;
@@ -108,12 +110,12 @@ __global__ inline void best_of_plainly(const float* value, int pixels, Best* bes
         if (value[i] > best[piece].value) best[piece] = {value[i], i};
 }
 
-/// Called after each step with the name of the step that was just launched.
+/// Function that is called after the launch of each step, with the name of the step.
 using Tick = std::function<void(const char*)>;
 
 class Search {
   public:
-    /// pitch 0: without the optimisations, for a cube of [pixel][band].
+    /// pitch: distance of the bands of the cube, in floats; 0: no optimisations, and a cube of [pixel][band].
     Search(const float* cube, int bands, int pixels, int64_t pitch, cudaStream_t stream)
         : m_cube(cube), m_bands(bands), m_pixels(pixels), m_pitch(pitch), m_stream(stream),
           m_value(static_cast<size_t>(pixels)), m_best(pitch > 0 ? blocks : pieces),

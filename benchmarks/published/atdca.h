@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// ATDCA on one core as listed in paper 002 (Algorithms 1 and 2), in single precision, for Table III's serial
-// rows.
+// ATDCA on one core as published in paper 002 (Algorithms 1 and 2), in single precision, for the serial rows
+// of Table III.
 #pragma once
 
 #include "support/memory_cube.h"
@@ -10,12 +10,14 @@
 
 namespace hsi::atdca::published {
 
-/// Uses the explicit projector P = I - U (U'U)^-1 U' (computed from the orthonormalised targets, which gives
-/// the same matrix) on every pixel: bands^2 multiplications per pixel.
+/// Runs OSP or, if `gs`, GS. OSP applies the explicit projector P = I - U (U'U)^-1 U' to each pixel, which
+/// takes bands^2 multiplications per pixel. The projector is computed from the orthonormalised targets, which
+/// gives the same matrix.
 inline std::vector<int64_t> serial(const test::Cube& cube, int targets, bool gs) {
     const auto bands = static_cast<size_t>(cube.shape.bands);
     const int64_t pixels = cube.shape.pixels();
-    std::vector<float> x(bands * static_cast<size_t>(pixels)); // pixel by pixel, as serial programs store it
+    // Spectra are stored pixel by pixel, as serial programs store them.
+    std::vector<float> x(bands * static_cast<size_t>(pixels));
     for (size_t b = 0; b < bands; ++b)
         for (int64_t i = 0; i < pixels; ++i)
             x[static_cast<size_t>(i) * bands + b] =

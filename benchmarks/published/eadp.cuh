@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The kernels of the published algorithm, written from its description (A. Accion, F. Arguello, D. B. Heras:
-// Extended Anisotropic Diffusion Profiles in GPU for Hyperspectral Imagery, Algorithms 4 and 5), for
-// comparison: one component after another, one convolution for rows and one for columns, Scharr in a block's
-// shared memory, a maximum, a histogram with shared-memory atomics, the contrast on the host, and two
-// launches per FED step. The paper uses T = double; float is also measured.
+// The kernels of the published algorithm (A. Accion, F. Arguello, D. B. Heras: Extended Anisotropic Diffusion
+// Profiles in GPU for Hyperspectral Imagery, Algorithms 4 and 5), written from its description, for
+// comparison. Components are processed one after another. The kernels are one convolution for rows and one
+// for columns, Scharr in the shared memory of a block, a maximum, a histogram with atomics in shared memory,
+// and two launches per FED step. The contrast is computed on the CPU. The paper uses T = double; T = float is
+// also measured.
 #pragma once
 
 #include "cuda/check.h"
@@ -116,11 +117,11 @@ __global__ void fed_nld_update(T* l, const T* delta, size_t n) {
     if (i < n) l[i] += delta[i];
 }
 
-/// Called after each stage of Table III; the last name is the stage that has just ended.
+/// Function that is called after each stage of Table III, with the name of the stage.
 using Tick = std::function<void(const char*)>;
 
-/// x: components planes (float); out: components x copies planes (float). Independent evolution, g2, one
-/// cycle.
+/// Computes the copies of all components with independent evolution, g2 and one cycle. x: `components` planes
+/// of floats. out: components x copies planes of floats.
 template <class T>
 void profile(const float* x, int components, int w, int h, const Options& options, float* out,
              cudaStream_t stream, const Tick& tick);

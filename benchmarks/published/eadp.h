@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Paper 001's diffusion on the CPU by OpenMP, to which its GPU speed-up of 11.6 refers: Algorithm 4 with the
-// steps of eadp.cuh as parallel loops, one component after another, and two passes over the plane per FED
-// step. The paper uses T = double; float is also measured.
+// The diffusion of paper 001 on the CPU by OpenMP. The paper's GPU speed-up of 11.6 refers to this version:
+// Algorithm 4, with the steps of eadp.cuh as parallel loops, one component after another, and two passes over
+// the plane per FED step. The paper uses T = double; T = float is also measured.
 #pragma once
 
 #include "eadp/eadp.h"
@@ -14,7 +14,7 @@
 
 namespace hsi::eadp::published {
 
-/// Called after each stage of Table III with the name of the stage that has just ended.
+/// Function that is called after each stage of Table III, with the name of the stage.
 using CpuTick = std::function<void(const char*)>;
 
 template <class T>
@@ -28,7 +28,8 @@ class CpuProfile {
             v->resize(static_cast<size_t>(m_w) * static_cast<size_t>(m_h));
     }
 
-    /// x: one component; out: its copies, one after another. Independent evolution, g2, one cycle.
+    /// Computes the copies of one component with independent evolution, g2 and one cycle. x: the component;
+    /// out: its copies, one after another.
     void run(const float* x, float* out) {
         const size_t n = m_start.size();
         std::copy_n(x, n, m_start.begin());
@@ -67,7 +68,7 @@ class CpuProfile {
         return static_cast<size_t>(y) * static_cast<size_t>(m_w) + static_cast<size_t>(x);
     }
 
-    /// Filters rows, then columns: m_start to m_b.
+    /// Smooths m_start, first along rows, then along columns. The result is m_b.
     void smooth() {
         const int radius = gaussian_radius(m_options.sigma);
         const auto tap = [&](int t) { return m_taps[static_cast<size_t>(std::abs(t))]; };
@@ -110,7 +111,8 @@ class CpuProfile {
         return std::sqrt(static_cast<double>(m_gx[i] * m_gx[i] + m_gy[i] * m_gy[i]));
     }
 
-    /// Finds the largest gradient and the histogram, and returns the contrast of its bin.
+    /// Finds the largest gradient and computes the histogram. Returns the contrast at the histogram's
+    /// percentile.
     double contrast() {
         double largest = 0;
         const int64_t n = static_cast<int64_t>(m_start.size());
@@ -128,7 +130,7 @@ class CpuProfile {
         return contrast_of(range, histogram, m_options.percentile);
     }
 
-    /// Runs fed_nld_step and fed_nld_update, without flux over the border.
+    /// Computes fed_nld_step and fed_nld_update of the paper, without flux over the border.
     void step(T tau) {
         const T* const l = m_a.data();
         const T* const g = m_g.data();

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 // The kernels of paper 003's Markov random field (SAHIC_P, Algorithm 2 and Figs. 2, 4 and 5), written from
-// its text, for comparison with ours: double precision, one kernel per step, cuFFT over all classes at once,
-// one launch of V4_kernel and V5_kernel per class. The border is periodic. Matrices K x N store the pixels
-// column by column, the transformed planes line by line, so V4_kernel transposes its plane, as printed.
-// Where the paper is silent or wrong: H'(V5 + D5) is summed before the inverse transform; Vs_kernel computes
-// D1 to D3, and a separate kernel D4; the threshold lambda a / mu is a plane instead of the single number in
-// Fig. 5; and Fig. 4's indices, which would mirror each tile, are replaced by those of a transposition.
-// LORSAL_P comes from another paper, and is not included.
+// the text of the paper, for comparison with ours. They use double precision, one kernel per step, cuFFT over
+// all classes at once, and one launch of V4_kernel and V5_kernel per class. The border is periodic. Matrices
+// K x N store the pixels column by column, but the transformed planes are stored line by line. V4_kernel
+// therefore transposes its plane, as printed. Some details differ because the paper does not state them, or
+// states them wrongly: H'(V5 + D5) is summed before the inverse transform. Vs_kernel computes D1 to D3, and a
+// separate kernel computes D4. The threshold lambda a / mu is a plane instead of the single number in Fig. 5.
+// The indices of Fig. 4, which would mirror each tile, are replaced by the indices of a transposition.
+// LORSAL_P comes from another paper and is not included.
 #pragma once
 
 #include "cuda/cufft.h"
@@ -26,7 +27,8 @@ constexpr int thread_num = 256, block_size = 16;
 __global__ inline void IL_kernel(double2* fh, double2* fv, double* il, int rows, int cols) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= rows * cols) return;
-    double hs, hc, vs, vc; // differencing multiplies a wave e^(iax) by (e^(ia) - 1)
+    // A difference of neighbouring pixels multiplies a wave e^(iax) by (e^(ia) - 1).
+    double hs, hc, vs, vc;
     sincospi(2.0 * (i % cols) / cols, &hs, &hc);
     sincospi(2.0 * (i / cols) / rows, &vs, &vc);
     fh[i] = {hc - 1, hs};
@@ -34,7 +36,7 @@ __global__ inline void IL_kernel(double2* fh, double2* fv, double* il, int rows,
     il[i] = 1 / (1 + (2 - 2 * hc) + (2 - 2 * vc));
 }
 
-struct Matrices { // each is K x N
+struct Matrices { // each matrix is K x N
     double *p, *q, *v1, *v2, *v3, *v4, *d1, *d2, *d3, *d4, *s;
 };
 
@@ -80,7 +82,7 @@ __global__ inline void Vs_kernel(Matrices m, const double* sum, double mu, int r
     m.d3[i] -= q - v3;
 }
 
-/// Prepares the transforms of a = q - D4, transposed, and of V5 + D5. Grid z is the class.
+/// Prepares the transforms of a = q - D4, transposed, and of V5 + D5. The z index of the grid is the class.
 __global__ inline void join_kernel(Matrices m, const double* v5, const double* d5, double2* inner,
                                    double2* mid, int rows, int cols) {
     __shared__ double block[block_size][block_size + 1];
@@ -114,7 +116,7 @@ __global__ inline void right_side_kernel(double2* inner, const double2* mid, con
     inner[k * size + i] = {il[i] * (a.x + h.x + v.x), il[i] * (a.y + h.y + v.y)};
 }
 
-/// Computes V4, and two copies of it for the transforms (Fig. 4).
+/// Computes V4, and two copies of V4 for the transforms (Fig. 4).
 __global__ inline void V4_kernel(double2* mid, double* v4, int v4_cols, double2* inner, int rows, int cols,
                                  int k) {
     __shared__ double block[block_size][block_size + 1];
@@ -142,7 +144,7 @@ __global__ inline void product_kernel(double2* mid, const double2* fh, const dou
     mid[at + size] = times(fv[i], mid[at + size]);
 }
 
-/// Computes V5 and D5 of one class (Fig. 5); its four pointers are halves of two planes here.
+/// Computes V5 and D5 of one class (Fig. 5). The four pointers of Fig. 5 are halves of two planes here.
 __global__ inline void V5_kernel(double* v5, double* d5, const double2* mid, const double* param, int rows,
                                  int cols) {
     const int row = blockDim.y * blockIdx.y + threadIdx.y, col = blockDim.x * blockIdx.x + threadIdx.x;
@@ -164,7 +166,7 @@ __global__ inline void D4_kernel(Matrices m, int64_t size) {
 
 enum class Step { q, fixq, nu_aux3_sum, vs, v4, v5, transforms_before, transforms_after, d4 };
 
-/// Step 3 of Algorithm 2. Create, use and destroy it while its device is current.
+/// Step 3 of Algorithm 2. An object must be created, used and destroyed while its device is current.
 class CudaField {
   public:
     CudaField(const MrfProblem& problem, const MrfOptions& options, cudaStream_t stream)
@@ -200,7 +202,7 @@ class CudaField {
             if (plan) cufftDestroy(plan);
     }
 
-    /// Copies the inputs and initialises: V1 to V4 = p, the rest 0.
+    /// Copies the inputs to the device. Sets V1 to V4 to p, and all other variables to 0.
     void upload() {
         m_matrix.clear(m_stream);
         m_v5.clear(m_stream);
@@ -227,7 +229,7 @@ class CudaField {
         HSI_CUDA_CHECK(cudaMemcpyAsync(m_q.data(), m.q, planes(1) * 8, cudaMemcpyDeviceToHost, m_stream));
         HSI_CUDA_CHECK(cudaStreamSynchronize(m_stream));
     }
-    /// Returns q in our layout, [class][line][sample], after copy_back().
+    /// Returns q in our layout, [class][line][sample]. Call copy_back() first.
     std::vector<float> result() const {
         std::vector<float> q(planes(1));
         for (int k = 0; k < m_classes; ++k)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The Markov random field of paper 003 as listed in its Algorithm 1, in double precision, with every variable
-// stored: SAHIC_S, the serial version, on one thread; SAHIC_M by OpenMP on several. The border is periodic.
-// The steps are those of the paper's kernels, so that each can be timed (Table VIII); where the paper is
-// silent, they follow sahic.cuh.
+// The Markov random field of paper 003 as published in its Algorithm 1, in double precision, with all
+// variables stored. SAHIC_S is the serial version, on one thread; SAHIC_M uses OpenMP on several threads. The
+// border is periodic. The steps are those of the paper's kernels, so that each can be timed (Table VIII).
+// Where the paper gives no details, the steps follow sahic.cuh.
 #pragma once
 
 #include "mixed_radix_fft.h"
@@ -35,7 +35,7 @@ class Field {
             threshold.push_back(options.lambda * static_cast<double>(problem.weight[i]) / options.mu);
             if (problem.fixed[i] > 0) m_fixed.push_back({i, problem.fixed[i] - 1});
         }
-        // Differencing multiplies a wave e^(iax) by (e^(ia) - 1).
+        // A difference of neighbouring pixels multiplies a wave e^(iax) by (e^(ia) - 1).
         const double turn = 2 * std::acos(-1.0);
         for (int64_t i = 0; i < m_pixels; ++i) {
             fh.push_back(
@@ -93,7 +93,7 @@ class Field {
             d3[u(i)] -= q[u(i)] - v3[u(i)];
         });
     }
-    /// Computes inner = the inverse transform, without its scale, of L F(a + H'(V5 + D5)).
+    /// Computes `inner`, the inverse transform of L F(a + H'(V5 + D5)), without its scale.
     void transforms_before() {
         each([this](int64_t i, int64_t) {
             inner[u(i)] = q[u(i)] - d4[u(i)];
@@ -114,7 +114,7 @@ class Field {
             mid_h[u(i)] = mid_v[u(i)] = v4[u(i)];
         });
     }
-    /// Computes mid = F^-1 of FH F(V4) and of FV F(V4), without the scale.
+    /// Computes mid_h = F^-1(FH F(V4)) and mid_v = F^-1(FV F(V4)), without their scale.
     void transforms_after() {
         transform(mid_h, false);
         transform(mid_v, false);
@@ -148,11 +148,11 @@ class Field {
         int label;
     };
     static size_t u(int64_t i) { return static_cast<size_t>(i); }
-    /// Multiplies without the checks for infinities in std::complex's own product.
+    /// Multiplies complex numbers without the checks for infinities that the product of std::complex makes.
     static std::complex<double> times(std::complex<double> a, std::complex<double> b) {
         return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
     }
-    /// Calls work(place, pixel) for all classes and pixels.
+    /// Calls work(place, pixel) for all classes and pixels. place: index in arrays of [class][pixel].
     template <class F>
     void each(F work) const {
 #pragma omp parallel for collapse(2) num_threads(m_threads)

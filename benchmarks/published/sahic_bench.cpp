@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Paper 003's Tables V, VII and VIII on this machine's CPU: SAHIC_S and SAHIC_M as published compared with
-// ours, from memory to memory, on synthetic scenes of the paper's sizes. Every variant trains, computes
-// probabilities and runs the Markov random field with a periodic border. It is checked against ours: the exit
-// code is 1 if a variant differs.
+// Tables V, VII and VIII of paper 003 on the CPU of this machine: the published SAHIC_S and SAHIC_M compared
+// with our version, from memory to memory, on synthetic scenes with the paper's sizes. Each variant trains,
+// computes probabilities and solves the Markov random field with a periodic border. The published results are
+// checked against ours: the exit code is 1 if they differ.
 //
 //   sahic_published_bench [-iterations N] [-threads N] [-scene NAME] [-size SAMPLES LINES BANDS CLASSES
-//   TRAINING]
+//       TRAINING]
 //
-// The published field runs N of its 200 iterations (default 20); its time is scaled to 200. On a machine with
-// other load, set OMP_WAIT_POLICY=passive: otherwise OpenMP threads waste processor time while they wait.
+// The published Markov random field runs N of its 200 iterations (default 20); the time is scaled to 200. On
+// a machine with other load, set OMP_WAIT_POLICY=passive: otherwise OpenMP threads use processor time while
+// they wait.
 #include "published/sahic.h"
 #include "published/sahic_lorsal.h"
 #include "sahic/lorsal.h"
@@ -54,7 +55,7 @@ struct Settings {
 
 struct Outcome {
     FieldInput input;
-    std::vector<float> q; ///< after Settings::iterations
+    std::vector<float> q; ///< solution after Settings::iterations iterations
 };
 
 void row(const char* name, int threads, const Seconds& training, const Seconds& spectral,
@@ -107,7 +108,7 @@ Outcome ours(const Size& s, const SpectralScene& scene, const Settings& settings
     return out;
 }
 
-/// Prints the milliseconds of each of the paper's kernels, medians of three.
+/// Prints the milliseconds of each of the paper's kernels (medians of three runs).
 void kernels(published::Field& field) {
     using F = published::Field;
     void (F::*const steps[])() = {&F::q_step,  &F::fixq_step, &F::nu_aux3_sum_step,  &F::vs_step,
@@ -131,7 +132,7 @@ void kernels(published::Field& field) {
     std::printf("\n");
 }
 
-/// threads 0 means SAHIC_S.
+/// Runs a published variant, and compares it with `truth`. threads: 0 for SAHIC_S.
 bool published_variant(const Size& s, const SpectralScene& scene, const Settings& settings, int threads,
                        const Outcome& truth) {
     const std::string name = threads > 0 ? "SAHIC_M" : "SAHIC_S";

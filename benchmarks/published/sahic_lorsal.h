@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The steps of paper 003 before its Markov random field: LORSAL, probabilities and weights, in double
-// precision. The serial version (SAHIC_S) uses plain loops, the multicore version (SAHIC_M) OpenMP and
-// optimised libraries: a BLAS with a LAPACK here, MKL in the paper. The method, and choices that the paper
-// leaves open, follow sahic/lorsal.h; all training pixels remain anchors, and the border is periodic.
+// precision. The serial version (SAHIC_S) uses plain loops. The multicore version (SAHIC_M) uses OpenMP and
+// optimised libraries: BLAS and LAPACK here, MKL in the paper. The method, and choices that the paper leaves
+// open, follow sahic/lorsal.h. All training pixels remain anchors, and the border is periodic.
 #pragma once
 
 #include "math/linear_algebra.h"
@@ -21,7 +21,7 @@
 
 namespace hsi::sahic::published {
 
-/// Sets the threads of OpenBLAS; other libraries use their own settings.
+/// Sets the number of threads of OpenBLAS. Other libraries use their own settings.
 inline void set_blas_threads(int threads) {
     if (void* const set = dlsym(RTLD_DEFAULT, "openblas_set_num_threads"))
         reinterpret_cast<void (*)(int)>(set)(threads);
@@ -29,7 +29,7 @@ inline void set_blas_threads(int threads) {
 
 class Lorsal {
   public:
-    /// threads 0 means serial.
+    /// Trains the classifier. threads: 0 for the serial version.
     Lorsal(const model::TrainingSet& set, const LorsalOptions& options, int threads)
         : m_threads(threads), m_samples(static_cast<int>(set.samples())), m_d(m_samples + 1),
           m_m(static_cast<int>(set.classes.size()) - 1), m_bands(set.features), m_scale(set.scale),
@@ -43,7 +43,7 @@ class Lorsal {
         train(options);
     }
 
-    /// Returns [class][pixel].
+    /// Returns the class probabilities, [class][pixel].
     std::vector<float> probabilities(const test::Cube& cube) const {
         const int64_t pixels = cube.shape.pixels(), block = 256;
         std::vector<float> p(static_cast<size_t>((m_m + 1) * pixels));
@@ -72,7 +72,7 @@ class Lorsal {
         return p;
     }
 
-    /// Computes equation 6.
+    /// Returns the weights of the pixels by equation 6.
     std::vector<float> weights(const test::Cube& cube) const {
         const int64_t samples = cube.shape.samples, lines = cube.shape.lines, pixels = samples * lines;
         std::vector<float> a(static_cast<size_t>(pixels));
@@ -98,7 +98,8 @@ class Lorsal {
   private:
     static size_t size(int64_t rows, int64_t columns) { return static_cast<size_t>(rows * columns); }
 
-    /// Computes c (rows x columns) = op(a) (rows x inner) b (inner x columns), column-major.
+    /// Computes c = op(a) b, column-major. Sizes: c is rows x columns, op(a) is rows x inner, b is inner x
+    /// columns.
     void multiply(bool transposed, int rows, int columns, int inner, const double* a, int lda,
                   const double* b, int ldb, double* c, int ldc) const {
         if (m_threads > 0) {
@@ -118,7 +119,7 @@ class Lorsal {
         }
     }
 
-    /// Computes h (count x J) = exp(-gamma |x_i - a_j|^2), x: bands x count.
+    /// Computes the kernel matrix h (count x J) = exp(-gamma |x_i - a_j|^2). x: bands x count.
     void kernel_of(const double* x, int count, double* h) const {
         const auto square = [&](const double* v) { return std::inner_product(v, v + m_bands, v, 0.0); };
         if (m_threads > 0)
@@ -143,7 +144,7 @@ class Lorsal {
         }
     }
 
-    /// Decomposes R = H H' = U diag(values) U', vectors one after another.
+    /// Decomposes R = H H' = U diag(values) U'. vectors: the columns of U, one after another.
     void decompose(std::vector<double>& vectors, std::vector<double>& values) const {
         std::vector<double> product(size(m_samples, m_samples)), r(size(m_d, m_d));
         multiply(true, m_samples, m_samples, m_samples, m_kernel.data(), m_samples, m_kernel.data(),
@@ -180,7 +181,7 @@ class Lorsal {
         m_v.assign(all, 0.0);
         double beta = o.beta;
         for (int it = 0; it < o.iterations; ++it, beta *= o.growth) {
-            // The gradient of -log likelihood at w: H (P - Y).
+            // The gradient of the negative log likelihood at w is H (P - Y).
             multiply(false, m_samples, m_m, m_samples, m_kernel.data(), m_samples, w.data() + 1, m_d,
                      z.data(), m_samples);
             residual(w, z);
@@ -202,7 +203,7 @@ class Lorsal {
         }
     }
 
-    /// Converts logits to P - Y, without the last class.
+    /// Replaces the logits in z by P - Y, without the last class.
     void residual(const std::vector<double>& w, std::vector<double>& z) const {
         for (int i = 0; i < m_samples; ++i) {
             const auto at = [&](int k) { return size(k, m_samples) + static_cast<size_t>(i); };
@@ -214,8 +215,8 @@ class Lorsal {
         }
     }
 
-    /// Solves (B (x) diag(values) + beta) turned = next + B (x) diag(values) turned_before, B = 1/2 (I - 1
-    /// 1'/K).
+    /// Solves (B (x) diag(values) + beta I) turned = next + B (x) diag(values) turned_before, where B = 1/2
+    /// (I - 1 1'/K) and (x) is the Kronecker product. `turned`: in: turned_before; out: the solution.
     void solve(const std::vector<double>& values, double beta, const std::vector<double>& next,
                std::vector<double>& turned) const {
         for (int i = 0; i < m_d; ++i) {
@@ -237,7 +238,8 @@ class Lorsal {
     const double m_scale;
     const std::vector<int> m_label;
     const double m_gamma;
-    std::vector<double> m_anchor, m_kernel, m_v; ///< bands x J; J x J; d x M, the sparse weights
+    /// Anchors (bands x J), kernel matrix (J x J), and sparse weights (d x M).
+    std::vector<double> m_anchor, m_kernel, m_v;
 };
 
 } // namespace hsi::sahic::published

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The kernels of paper 004 (Delgado et al., section IV) as described there, for comparison with ours: 1M-SPP,
-// NM-SPP and NS-SPP with the kernels around them (the serial program: spp.h). Single precision throughout,
-// angles by arccos. Where the paper is silent: the cube is band-sequential (its kernels 2 and 4 have one
-// thread per pixel, which only coalesces so), and cosines are cut to [-1,1]. At the border, weights are
-// normalised over the existing neighbours (`total`: the sum of beta per pixel, computed on the CPU like
-// beta), so that results can be compared.
+// The kernels of paper 004 (Delgado et al., section IV), for comparison with ours: 1M-SPP, NM-SPP and NS-SPP,
+// and the kernels before and after them. The serial program is in spp.h. All values have single precision,
+// and angles are computed by arccos. The paper does not state some details. Here the cube is band-sequential:
+// kernels 2 and 4 have one thread per pixel, which gives coalesced reads only in this order. Cosines are
+// clipped to [-1, 1]. At the border, weights are normalised over the existing neighbours, so that results can
+// be compared. `total` is the sum of beta for each pixel; like beta, it is computed on the CPU.
 #pragma once
 
 #include "cuda/check.h"
@@ -23,7 +23,7 @@ struct Scene {
     __host__ __device__ int pixels() const { return samples * lines; }
 };
 
-/// Kernel 1: one block per band, reduction in shared memory.
+/// Kernel 1, the centroid: one block per band, with a reduction in shared memory.
 __global__ void centroid_kernel(Scene s, float* centroid) {
     __shared__ float sum[1024];
     const float* band = s.cube + static_cast<size_t>(blockIdx.x) * s.pixels();
@@ -39,7 +39,7 @@ __global__ void centroid_kernel(Scene s, float* centroid) {
     if (threadIdx.x == 0) centroid[blockIdx.x] = sum[0] / static_cast<float>(s.pixels());
 }
 
-/// Kernel 2: one thread per pixel.
+/// Kernel 2, the norms: one thread per pixel.
 __global__ void norm_kernel(Scene s, float* norm) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= s.pixels()) return;
@@ -51,7 +51,7 @@ __global__ void norm_kernel(Scene s, float* norm) {
     norm[i] = sqrtf(sum);
 }
 
-/// Adds up delta[0 .. count) of one window. All threads of the block must call it.
+/// Adds up delta[0 .. count) for one window. All threads of the block must call this function.
 __device__ inline void reduce(float* delta, int count, int at, int power) {
     for (int k = power; k > 0; k /= 2) {
         __syncthreads();
@@ -64,7 +64,7 @@ __device__ inline float weighted_angle(float dot, float norm_p, float norm_q, fl
     return beta * acosf(fminf(1.0f, fmaxf(-1.0f, dot / (norm_p * norm_q))));
 }
 
-/// Kernel 3, 1M-SPP: one block per pixel, one thread per neighbour, the cube in global memory.
+/// Kernel 3 of 1M-SPP, alpha: one block per pixel, one thread per neighbour, and the cube in global memory.
 __global__ void alpha_1m_kernel(Scene s, const float* norm, const float* beta, const float* total, int ws,
                                 int power, float* alpha) {
     extern __shared__ float delta[];
@@ -85,7 +85,8 @@ __global__ void alpha_1m_kernel(Scene s, const float* norm, const float* beta, c
     if (l == 0) alpha[p] = delta[0] / total[p];
 }
 
-/// Kernel 3, NM-SPP: floor(Tmax/ws^2) pixels of a line per block; shared neighbours come from the L1 cache.
+/// Kernel 3 of NM-SPP, alpha: floor(Tmax / ws^2) pixels of a line per block. Common neighbours are read from
+/// the L1 cache.
 __global__ void alpha_nm_kernel(Scene s, const float* norm, const float* beta, const float* total, int ws,
                                 int power, float* alpha) {
     extern __shared__ float delta[];
@@ -108,7 +109,8 @@ __global__ void alpha_nm_kernel(Scene s, const float* norm, const float* beta, c
     if (l == 0 && x < s.samples) alpha[p] = mine[0] / total[p];
 }
 
-/// Kernel 3, NS-SPP: the same grid; the block copies its pixels to shared memory, `chunk` bands at a time.
+/// Kernel 3 of NS-SPP, alpha: the same grid as NM-SPP. The block copies its pixels to shared memory, `chunk`
+/// bands at a time.
 __global__ void alpha_ns_kernel(Scene s, const float* norm, const float* beta, const float* total, int ws,
                                 int power, int chunk, float* alpha) {
     extern __shared__ float shared[];
@@ -141,7 +143,7 @@ __global__ void alpha_ns_kernel(Scene s, const float* norm, const float* beta, c
     if (l == 0 && x < s.samples) alpha[p] = delta[0] / total[p];
 }
 
-/// Kernel 4: one thread per pixel.
+/// Kernel 4, the displacement: one thread per pixel.
 __global__ void displacement_kernel(Scene s, const float* alpha, const float* centroid, float* out) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= s.pixels()) return;
@@ -177,7 +179,7 @@ inline void launch_alpha(Variant variant, const Scene& s, const float* norm, con
         alpha_nm_kernel<<<lines, threads, threads * sizeof(float), stream>>>(s, norm, beta, total, ws, power,
                                                                              alpha);
     } else {
-        // 48 kB of shared memory per block, as on the paper's GPUs.
+        // The paper's GPUs have 48 kB of shared memory per block.
         const int cells = (pixels + ws - 1) * ws;
         const int chunk = std::min(s.bands, (48 * 1024 - threads * 4) / (cells * 4));
         alpha_ns_kernel<<<lines, threads, (threads + static_cast<size_t>(cells) * chunk) * sizeof(float),

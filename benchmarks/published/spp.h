@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Paper 004's serial program, for Table III's first row: single precision throughout, angles by arccos, pixel
+// The serial program of paper 004, for the first row of Table III: single precision, angles by arccos, pixel
 // by pixel. At the border, weights are normalised over the existing neighbours.
 #pragma once
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The tools as commands of GDAL (3.11 and newer). GDAL's descriptions of a command come from the tool's
-// definition; this file has the names that GDAL's users expect, and the reporting of a run in a program that
-// is not ours: it changes no state that the program shares with others, and reports everything through GDAL.
+// The tools as commands of GDAL (3.11 and newer). GDAL's description of a command is made from the definition
+// of the tool. This file has the names that GDAL's users expect, and runs tools inside of another program. A
+// run changes no state that the program shares, and reports everything through GDAL.
 #include "gdal/modules.h"
 
 #include "catalogue.h"
@@ -49,7 +49,7 @@ using tool::Type;
 // --- Names
 // -------------------------------------------------------------------------------------------------------
 
-/// GDAL's own name and letter for an argument that several tools have.
+/// The name and letter that GDAL's users expect for an argument.
 struct GdalName {
     const char* name;
     char letter;
@@ -59,7 +59,7 @@ const std::map<std::string, GdalName>& gdal_names() {
     static const std::map<std::string, GdalName> names{
         {"src", {"input", 'i'}},
         {"dst", {"output", 'o'}},
-        {"o", {"output", 'o'}}, // of tools without dst
+        {"o", {"output", 'o'}}, // dst of tools whose result is a text
         {"dst_test", {"output-test", 0}},
         {"of", {"output-format", 'f'}},
         {"ot", {"output-data-type", 0}},
@@ -68,25 +68,26 @@ const std::map<std::string, GdalName>& gdal_names() {
         {"srcnodata", {"src-nodata", 0}},
         {"dstnodata", {"dst-nodata", 0}},
         {"threads", {"num-threads", 'j'}},
-        {"b", {"bands", 'b'}},       // GDAL's --band is taken by a tool
-        {"with", {"along-with", 0}}, // Python's own word
-        // Arguments of tools whose names are used for dst and -b here:
+        {"b", {"bands", 'b'}},       // --band is the name of another argument
+        {"with", {"along-with", 0}}, // "with" is a reserved word of Python
+        // The names "output" and "bands" are used for dst and -b above, so arguments with these names are
+        // renamed.
         {"output", {"output-kind", 0}},
         {"bands", {"target-bands", 0}},
     };
     return names;
 }
 
-/// Is true where the name belongs to another argument in GDAL.
+/// Returns true if GDAL's users know this name for another argument.
 bool is_taken(const std::string& name, const Argument& argument) {
     return std::any_of(gdal_names().begin(), gdal_names().end(), [&](const auto& one) {
         return one.first != argument.name && name == one.second.name;
     });
 }
 
-/// The names of a tool's arguments for GDAL's users. GDAL wants at least two letters, so a one-letter name
-/// becomes the short form of an alias. GDAL makes Python functions of all commands at once, with their
-/// arguments' names; a single reserved word would leave no function, so names avoid Python's reserved words.
+/// The names of an argument for GDAL's users. GDAL requires at least two letters, so a one-letter name
+/// becomes the short form. GDAL creates Python functions for all commands at once, with the names of their
+/// arguments. A single reserved word would prevent all functions, so names are not reserved words of Python.
 struct Naming {
     std::string name;
     char letter = 0;
@@ -114,7 +115,7 @@ Naming naming_of(const Argument& argument) {
     if (!argument.option_name.empty() && argument.option_name != argument.name)
         names.push_back(argument.option_name);
     for (std::string& name : names) {
-        // Python's keywords have underscores where GDAL has dashes.
+        // GDAL's names have dashes; in Python they become underscores.
         std::replace(name.begin(), name.end(), '_', '-');
         if (name.size() == 1)
             naming.letter = name.front();
@@ -127,7 +128,8 @@ Naming naming_of(const Argument& argument) {
     return naming;
 }
 
-/// Returns the end of the word that begins at `at`: letters, digits, dashes and underscores.
+/// Returns the end of the word that begins at `at`. A word consists of letters, digits, dashes and
+/// underscores.
 size_t word_end(const std::string& text, size_t at) {
     while (at < text.size() &&
            (std::isalnum(static_cast<unsigned char>(text[at])) || text[at] == '-' || text[at] == '_'))
@@ -135,8 +137,8 @@ size_t word_end(const std::string& text, size_t at) {
     return at;
 }
 
-/// Puts a tool's text into the words of GDAL's command line: "-overwrite" becomes --overwrite, and dst
-/// becomes output. Names in quotes and parts of paths are the user's and stay.
+/// Converts a text of a tool to the names of GDAL's command line: "-overwrite" becomes "--overwrite", and
+/// "dst" becomes "output". Names in quotes and parts of paths belong to the user and are not changed.
 std::string in_words_of_gdal(const tool::Call& call, const std::string& text) {
     std::string told;
     for (size_t at = 0; at < text.size();) {
@@ -167,7 +169,7 @@ std::string in_words_of_gdal(const tool::Call& call, const std::string& text) {
 
 std::string description_of(const tool::Call& call, const Argument& argument) {
     std::string text = argument.summary;
-    // GDAL adds this text itself.
+    // GDAL adds the text about repeated options itself.
     if (const size_t at = text.find("; may be repeated"); at != std::string::npos) text.erase(at);
     if (!argument.unit.empty()) text += ", in " + argument.unit;
     if (const std::string limits = argument.limits_text(); !limits.empty()) text += ", " + limits;
@@ -186,7 +188,7 @@ std::string description_of(const tool::Call& call, const Argument& argument) {
 // --- Values
 // ------------------------------------------------------------------------------------------------------
 
-/// The types of values that GDAL gives.
+/// The types of argument values that GDAL passes.
 using Value = std::variant<bool, int, double, std::string, std::vector<int>, std::vector<double>,
                            std::vector<std::string>>;
 
@@ -207,13 +209,13 @@ Value value_for(const Argument& argument) {
 
 std::string text_of(int value) { return std::to_string(value); }
 std::string text_of(const std::string& value) { return value; }
-/// Returns the shortest text of this number.
+/// Returns the shortest text that restores this number.
 std::string text_of(double value) {
     char text[40];
     return {text, std::to_chars(text, text + sizeof text, value).ptr};
 }
 
-/// Returns the words of a value on a command line.
+/// Returns the words of a value, as on a command line.
 std::vector<std::string> words_of(const Value& value) {
     std::vector<std::string> words;
     const auto add = [&](const auto& held) {
@@ -234,8 +236,8 @@ std::vector<std::string> words_of(const Value& value) {
 // --- A run
 // -------------------------------------------------------------------------------------------------------
 
-/// Makes this thread write and read numbers with a decimal point, in any locale of the program, while it
-/// lives.
+/// As long as this object exists, its thread reads and writes numbers with a decimal point, in any locale of
+/// the program.
 class PlainNumbers {
   public:
     PlainNumbers() : m_plain(newlocale(LC_ALL_MASK, "C", nullptr)) {
@@ -276,7 +278,8 @@ class GdalFrontEnd final : public tool::FrontEnd {
     }
     void check_printed() override {}
     CancelFlag& cancel() override { return m_cancel; }
-    void limit_cache(uint64_t) override {} // the block cache belongs to the program
+    // The block cache belongs to the program, so its limit is not changed.
+    void limit_cache(uint64_t) override {}
     std::vector<std::string> library_failures() const override { return m_failures; }
     void committed() override {}
     void give_words(tool::Call& call, const std::vector<std::string>& words) override {
@@ -285,7 +288,7 @@ class GdalFrontEnd final : public tool::FrontEnd {
     const std::vector<const tool::Definition*>& tools() const override { return tools::catalogue(); }
     void end() override { m_warn = nullptr; }
 
-    /// Does the whole run on a separate thread.
+    /// Runs the tool on a separate thread, and waits for its end.
     tool::Outcome run(tool::Call& call, const std::string& command, GDALProgressFunc on_progress, void* data,
                       const std::function<void(const std::string&)>& on_warning) {
         tool::Outcome outcome;
@@ -308,7 +311,7 @@ class GdalFrontEnd final : public tool::FrontEnd {
     const std::string& printed() const { return m_printed; }
 
   private:
-    /// Passes on the run's messages until the run has ended.
+    /// Passes messages of the run on to the program until the run has ended.
     void serve(GDALProgressFunc on_progress, void* data,
                const std::function<void(const std::string&)>& on_warning) {
         double told = -1;
@@ -326,11 +329,11 @@ class GdalFrontEnd final : public tool::FrontEnd {
             lock.lock();
         }
     }
-    /// Receives GDAL's messages on the run's thread. A warning goes into the run's report and comes back as a
-    /// message of the run.
+    /// Receives GDAL's messages on the thread of the run. A warning is added to the report of the run and
+    /// printed as a warning of the run.
     static void CPL_STDCALL receive(CPLErr severity, CPLErrorNum number, const char* text) {
         auto* const self = static_cast<GdalFrontEnd*>(CPLGetErrorHandlerUserData());
-        constexpr size_t most = 100; // a damaged file can fail at every block
+        constexpr size_t most = 100; // limit, because a damaged file can give a message for every block
         auto& seen = severity == CE_Failure ? self->m_failures : self->m_gdal_warnings;
         if (severity != CE_Failure && severity != CE_Warning)
             return CPLDefaultErrorHandler(severity, number, text);
@@ -340,12 +343,12 @@ class GdalFrontEnd final : public tool::FrontEnd {
     }
 
     CancelFlag m_cancel;
-    // Used by the run's thread:
+    // Members that only the thread of the run uses:
     Warn m_warn;
     std::string m_printed;
-    std::vector<std::string> m_failures, m_gdal_warnings; ///< GDAL's, each text once
-    // Used by both threads:
-    std::mutex m_mutex; ///< guards what follows
+    std::vector<std::string> m_failures, m_gdal_warnings; ///< messages of GDAL, without duplicates
+    // Members that both threads use:
+    std::mutex m_mutex; ///< guards the following members
     std::condition_variable m_changed;
     std::deque<std::string> m_warnings;
     double m_done = -1;
@@ -355,7 +358,7 @@ class GdalFrontEnd final : public tool::FrontEnd {
 // --- Commands
 // ----------------------------------------------------------------------------------------------------
 
-/// Returns the name with dashes, as in "svm-classify".
+/// Returns the name of the command, with dashes: "svm-classify".
 std::string command_name(const tool::Definition& definition) {
     std::string name = definition.name;
     std::replace(name.begin(), name.end(), '_', '-');
@@ -367,7 +370,7 @@ class Group final : public GDALContainerAlgorithm {
     Group() : GDALContainerAlgorithm("hsi", "Hyperspectral image processing") {}
 };
 
-/// One call of one tool.
+/// A command of GDAL that runs one tool.
 class Command final : public GDALAlgorithm {
   public:
     explicit Command(const tool::Definition& definition)
@@ -376,14 +379,14 @@ class Command final : public GDALAlgorithm {
         AddProgressArg();
         AddOutputStringArg(&m_printed);
         for (const Argument& argument : m_call.arguments())
-            // GDAL has its own -q from 3.12 on
+            // From version 3.12 on, GDAL has its own -q.
             if (argument.name != "q" || GetArg("quiet") == nullptr) add(argument);
         for (const auto& pair : m_call.declaration().exclusions())
             exclude(pair);
     }
 
-    /// GDAL does not know the options of the steps' tools. So everything from the first step on is one value,
-    /// which may begin with '!'.
+    /// GDAL does not know the options of the tools in a pipeline. All words from the first step on are
+    /// therefore passed as one value, which may begin with '!'.
     bool ParseCommandLineArguments(const std::vector<std::string>& words) override {
         if (!m_call.definition().steps) return GDALAlgorithm::ParseCommandLineArguments(words);
         const auto first = std::find_if(words.begin(), words.end(), [](const std::string& word) {
@@ -398,7 +401,7 @@ class Command final : public GDALAlgorithm {
     }
 
   private:
-    /// Quotes a word of the steps so that it can be parted again.
+    /// Quotes a word of a pipeline so that the pipeline can be split into words again.
     static std::string quoted(const std::string& word) {
         if (word.find_first_of(" \t\n\"'\\") == std::string::npos && !word.empty()) return word;
         std::string text = "\"";
@@ -421,7 +424,7 @@ class Command final : public GDALAlgorithm {
         bound.value = value_for(argument);
         const std::string text = description_of(m_call, argument);
         Naming naming = naming_of(argument);
-        // GDAL completes these two: it knows the driver.
+        // GDAL completes the names of these two options, because it knows the driver.
         auto* const texts = std::get_if<std::vector<std::string>>(&bound.value);
         if (texts != nullptr && (argument.name == "co" || argument.name == "oo")) {
             auto& arg = argument.name == "co" ? AddCreationOptionsArg(texts, text.c_str())
@@ -456,7 +459,7 @@ class Command final : public GDALAlgorithm {
             if (!argument.repeatable) arg.SetMaxCount(argument.values);
             arg.SetDisplayHintAboutRepetition(false);
         } else if (argument.repeatable && argument.type == Type::text) {
-            arg.SetPackedValuesAllowed(false); // the tool parts the text at commas itself
+            arg.SetPackedValuesAllowed(false); // the tool itself splits the text at commas
         }
         if (argument.limits.minimum)
             argument.limits.above_minimum ? arg.SetMinValueExcluded(*argument.limits.minimum)
@@ -467,12 +470,12 @@ class Command final : public GDALAlgorithm {
             choices.push_back(choice.name);
         if (argument.vocabulary == tool::Vocabulary::pixel_types) {
             choices = raster::pixel_types();
-            arg.AddMetadataItem("type", {"GDALDataType"}); // Python may say gdal.GDT_Float32
+            arg.AddMetadataItem("type", {"GDALDataType"}); // allows gdal.GDT_Float32 in Python
         }
         if (!choices.empty()) arg.SetChoices(choices);
         if (choices.empty() && argument.values > 0 && !argument.positional) {
             std::string shown = argument.value_name;
-            std::replace(shown.begin(), shown.end(), ' ', ','); // GDAL writes several numbers with commas
+            std::replace(shown.begin(), shown.end(), ' ', ','); // GDAL separates several numbers by commas
             arg.SetMetaVar(shown);
         }
         if (const std::string& preset = argument.preset.value; !preset.empty()) {
@@ -508,8 +511,8 @@ class Command final : public GDALAlgorithm {
         });
     }
 
-    /// GDAL has no exclusive pairs, only groups of which one member is given. The call checks these cases
-    /// itself.
+    /// GDAL has no pairs of exclusive arguments, only groups with at most one given member. The call itself
+    /// checks pairs that are not such a group.
     void exclude(const std::pair<std::string, std::string>& pair) {
         const auto uses = [&](const std::string& name) {
             return std::count_if(m_call.declaration().exclusions().begin(),
@@ -522,8 +525,8 @@ class Command final : public GDALAlgorithm {
                 bound.arg->SetMutualExclusionGroup(pair.first + "-or-" + pair.second);
     }
 
-    /// Hands the values to the call, and returns them as a command line of the executable: the tool's own
-    /// options, then the general options, then the arguments.
+    /// Passes the values to the call. Returns them as a command line of the executable: first the options of
+    /// the tool, then general options, then arguments.
     std::vector<std::string> give_values() {
         std::vector<std::string> own, shared, arguments;
         const auto give = [&](const Argument& argument, const std::vector<std::string>& words) {
@@ -537,7 +540,7 @@ class Command final : public GDALAlgorithm {
             if (const bool* const on = std::get_if<bool>(&bound.value); on != nullptr && !*on) continue;
             const std::vector<std::string> words = words_of(bound.value);
             if (!bound.argument->repeatable) give(*bound.argument, words);
-            // The last group may be short: it is refused later
+            // The last group may have too few words. It is then rejected later.
             const auto each = static_cast<size_t>(bound.argument->values);
             for (size_t i = 0, n = 0; bound.argument->repeatable && i < words.size(); i += n) {
                 n = bound.argument->lists && words[i].rfind('@', 0) == 0 ? 1
@@ -560,10 +563,11 @@ class Command final : public GDALAlgorithm {
         tool::Outcome outcome;
         GdalFrontEnd front_end;
         try {
-            // A .gdalg.json file is opened like a raster, and opening must write nothing.
+            // GDAL opens a .gdalg.json file like a raster, and opening a raster must not write files.
             if (m_executionForStreamOutput)
                 throw UsageError("this command writes files, so it cannot be used in a .gdalg.json file");
-            // The recorded command names the executable, even if another program made the call.
+            // The recorded command begins with the name of the executable, even if another program made the
+            // call.
             const std::string command =
                 terminal::quote_command(m_call.definition().executable(), give_values());
             const auto on_warning = [&](const std::string& text) {
@@ -596,7 +600,7 @@ class Command final : public GDALAlgorithm {
     }
 
     tool::Call m_call;
-    std::deque<Bound> m_bound; ///< GDAL holds their addresses
+    std::deque<Bound> m_bound; ///< a deque, because GDAL stores the addresses of its elements
     std::string m_printed;
 };
 
@@ -606,7 +610,7 @@ class Command final : public GDALAlgorithm {
 extern "C" __attribute__((visibility("default"))) void hsi_declare_commands() {
     hsi::share_process();
     hsi::links::register_links();
-    hsi::math::select_simd(CPLGetConfigOption("HSI_SIMD", "")); // gdal_HSI.so has checked the name
+    hsi::math::select_simd(CPLGetConfigOption("HSI_SIMD", "")); // gdal_HSI.so has already checked the name
     auto& registry = GDALGlobalAlgorithmRegistry::GetSingleton();
     registry.DeclareAlgorithm({"hsi"}, [] { return std::make_unique<hsi::plugin::Group>(); });
     for (const hsi::tool::Definition* definition : hsi::tools::catalogue())

@@ -30,19 +30,20 @@ namespace {
 constexpr std::array rates{1e-1, 1e-2, 1e-3, 1e-4, 1e-5};
 constexpr double none = std::numeric_limits<double>::quiet_NaN();
 
-/// A class, and the band of its scores.
+/// A target: one class of the reference, and the band with its scores.
 struct Target {
     int band = 0; ///< index in the source
     std::string name;
     accuracy::DetectionCounts counts;
-    int64_t pixels = 0, missing = 0; ///< pixels of the target; those without a score
+    /// Number of pixels of the target, and number of those pixels without a score.
+    int64_t pixels = 0, missing = 0;
 };
-using Targets = std::map<int, Target>; ///< by the number of the class
+using Targets = std::map<int, Target>; ///< targets by class value
 
 struct Scores {
     std::shared_ptr<raster::RasterSource> source;
-    std::vector<std::string> names; ///< of bands, without gdal_hsi_detect's additions
-    int parts = 1;                  ///< bands of `reader` per score
+    std::vector<std::string> names; ///< names of the bands, without the words that gdal_hsi_detect adds
+    int parts = 1;                  ///< number of bands of `reader` per score
     std::shared_ptr<const raster::RasterSource> reader;
     bool small_is_best = false;
 };
@@ -57,7 +58,7 @@ Scores open_scores(tool::Run& run, const ScoreOptions& s) {
     options.path = s.path;
     options.cancel = &run.cancel();
     scores.source = raster::open_raster(options);
-    // mtmf writes two bands for each target, and the second one is not a score.
+    // mtmf writes two bands per target. The second band (infeasibility) is not a score.
     const auto& all = scores.source->facts().bands.names;
     std::vector<int> infeasible;
     for (size_t b = 0; b < all.size(); ++b)
@@ -91,20 +92,21 @@ Labels open_labels(tool::Run& run, const raster::LabelOptions& options, const ra
     return labels;
 }
 
-/// Rows of scores with the classes of their pixels.
+/// Reads scores and classes in strips of rows.
 class Strips {
   public:
     Strips(tool::Run& run, const ScoreOptions& s, const Scores& scores, raster::LabelSource& truth,
            raster::LabelSource* mask)
         : m_run(run), m_scores(scores), m_truth(truth), m_mask(mask), m_guard(s.guard),
           m_shape(scores.source->shape()), m_reader(scores.reader->open_reader()) {
-        constexpr int64_t most = int64_t{1} << 24; // values
+        constexpr int64_t most = int64_t{1} << 24; // number of values in a strip
         m_high = std::clamp<int64_t>(
             most / (m_shape.samples * static_cast<int64_t>(m_shape.bands) * scores.parts), 1, 256);
     }
 
-    /// Calls work(classes, masked in, score(band)) for each row. `none()` stands for no target, `guard` for a
-    /// pixel that is neither target nor background.
+    /// Calls work(classes, open, score(band)) for each row. classes: the class of each pixel; none() if the
+    /// pixel is not a target. open: 1 for background pixels, 0 in the guard zone around targets and outside
+    /// of the mask.
     template <class Work>
     void each_line(const Work& work) {
         const auto wide = static_cast<size_t>(m_shape.samples);
@@ -132,7 +134,7 @@ class Strips {
     }
 
   private:
-    /// Reads the classes of n rows, and marks the background: pixels within the mask and beyond the guard
+    /// Reads the classes of n rows, and marks the background: pixels inside the mask and outside of the guard
     /// zone.
     void read_truth(int64_t y, int64_t n) {
         const auto wide = static_cast<size_t>(m_shape.samples);
@@ -143,7 +145,8 @@ class Strips {
         m_classes.assign(around.begin() + static_cast<std::ptrdiff_t>(first),
                          around.begin() + static_cast<std::ptrdiff_t>(first) + n * m_shape.samples);
         m_open.assign(m_classes.size(), 1);
-        std::vector<int64_t> last(wide, -m_guard - 1); // last row of `around` with a target in reach
+        // Last row of `around` with a target within the guard distance, for each sample.
+        std::vector<int64_t> last(wide, -m_guard - 1);
         const auto reach = [&](int64_t row) {
             const uint16_t* const classes = around.data() + static_cast<size_t>(row) * wide;
             for (size_t x = 0; x < wide; ++x) {
@@ -185,8 +188,8 @@ class Strips {
     std::vector<char> m_open;
 };
 
-/// Returns the bands' targets where there are several bands; else classes become targets when they first
-/// appear.
+/// Returns the target of each band if there are several bands. If there is one band, returns no targets: they
+/// are added when their classes first appear.
 Targets targets_of(const Scores& scores, const raster::LabelSource& truth) {
     Targets targets;
     if (scores.names.size() == 1) return targets;
@@ -225,7 +228,7 @@ Target& target_of(Targets& targets, int value, const Scores& scores, const raste
         .first->second;
 }
 
-/// The measures of one target, or of all targets together.
+/// The detection curve of one target, or of all targets together.
 struct Found {
     std::string name;
     accuracy::DetectionCurve curve;
@@ -289,7 +292,8 @@ class Assessment {
             target.counts.seal();
         m_all.seal();
     }
-    /// Adds the background. If each target has a band, pixels of other targets count as background too.
+    /// Adds the background pixels. If each target has its own band, pixels of other targets also count as
+    /// background.
     template <class Score>
     void add_background(const uint16_t* classes, const char* open, const Score& score) {
         const auto wide = static_cast<size_t>(m_scores.source->shape().samples);
@@ -312,7 +316,7 @@ class Assessment {
     Targets m_targets;
     accuracy::DetectionCounts m_all;
     accuracy::Objects m_objects;
-    std::vector<double> m_own; ///< scores of a row, each of the pixel's own target
+    std::vector<double> m_own; ///< score of each pixel of a row in the band of the pixel's own target
     std::vector<char> m_use;
 };
 
@@ -327,7 +331,8 @@ std::string digits(double v, const char* format = "%.9g") {
 }
 Json json_of(double v) { return std::isnan(v) ? Json() : Json(v); }
 
-/// A point at a rate of false alarms; NaN if no threshold has so few.
+/// A point of the curve at a given rate of false alarms. Members are NaN if no threshold has so few false
+/// alarms.
 struct Point {
     double rate, threshold = none, pd = 0, pfa = 0, precision = none;
     int64_t objects = 0;
@@ -393,9 +398,9 @@ std::string csv_of(const std::vector<Found>& all) {
     return table;
 }
 
-/// Returns the receiver operating characteristic and precision over recall as CSV. Each distinct score of a
-/// target gives two points, without and with the pixels of this score, so that straight lines join them
-/// exactly.
+/// Returns the receiver operating characteristic and the precision-recall curve as CSV. Each distinct score
+/// of a target gives two points: without and with the pixels of this score. Straight lines between the points
+/// are then exact.
 std::string curves_of(const std::vector<Found>& all, bool small_is_best) {
     std::string table = "target,threshold,true_positives,false_positives,pd,pfa,precision,objects_found\n";
     for (const Found& found : all) {
@@ -422,7 +427,8 @@ std::string curves_of(const std::vector<Found>& all, bool small_is_best) {
 
 constexpr tools::Plot::Frame curve_frame{900, 640, 90, 640, 40, 560};
 
-/// Plots a curve per target. roc: Pd over Pfa on a logarithmic axis; else precision over recall.
+/// Plots one curve per target. roc: true for Pd over Pfa on a logarithmic axis, false for precision over
+/// recall.
 tools::Plot plot_of(const std::vector<Found>& all, bool roc) {
     std::vector<tools::Series> series;
     for (const auto& one : all)

@@ -13,15 +13,15 @@ namespace hsi::accuracy_tool {
 enum class Better { automatic, larger, smaller };
 
 struct ScoreOptions {
-    std::string path; ///< of the scores, one band per target
+    std::string path; ///< path of the scores, one band per target
     raster::LabelOptions truth, mask;
     Better better = Better::automatic;
-    int64_t guard = 0; ///< pixels around targets that are not background
+    int64_t guard = 0; ///< width of the zone around targets that is not background, in pixels
     bool json = false, overwrite = false;
     std::string csv, curves, roc, recall;
 };
 
-/// Makes two passes over the scores.
+/// Assesses the scores in two passes over them.
 void assess_scores(tool::Run& run, const ScoreOptions& s);
 
 } // namespace hsi::accuracy_tool

@@ -60,7 +60,7 @@ void give_result(tool::Run& run, const Settings& s, const raster::TextOutput& ou
     run.report()["result"] = result;
     auto given = s.json ? result.dump(1, ' ', false, Json::error_handler_t::replace) + "\n" : text;
     raster::write_text_output(output, given);
-    given.pop_back(); // print() ends the line
+    given.pop_back(); // print() adds the line break
     run.print(given);
     run.keep_outputs();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The findings of a comparison, of two scenes or of a mosaic: their measures, messages and limits.
+// The findings of a comparison of two scenes or of a mosaic: measures, messages and limits.
 #pragma once
 
 #include "compare/measurement.h"
@@ -14,31 +14,31 @@
 
 namespace hsi::compare_tool {
 
-/// Adds the default metrics for the number of bands if none were requested, and the metrics that thresholds
-/// need.
+/// Adds the default metrics for the number of bands if the user requested no metrics. Also adds the metrics
+/// that thresholds need.
 void complete_metrics(Settings& s, int bands);
 
-/// Refuses spectral metrics for a single band, which is not a spectrum.
+/// Rejects spectral metrics for a single band, because one value is not a spectrum.
 void check_bands(const std::vector<Metric>& metrics, int bands);
 
-/// Returns the number in the format "%.9g".
+/// Returns the number as text in the format "%.9g".
 std::string metric_text(double v);
 
-/// Returns null for NaN, and "inf" and "-inf" for infinities, because JSON has neither.
+/// Returns null for NaN, and "inf" or "-inf" for infinities, because JSON cannot represent these values.
 Json json_number(double v);
 
-/// Writes a result to the report, to -o and to the user: as JSON with -json, else as `text`, which ends with
-/// a line end. The run's outputs are kept, even if a limit is exceeded.
+/// Writes a result to the report, to -o and to the user. With -json, the user gets JSON; otherwise `text`,
+/// which ends with a line break. The outputs of the run are kept, even if a limit is exceeded.
 void give_result(tool::Run& run, const Settings& s, const raster::TextOutput& output, const Json& result,
                  const std::string& text);
 
-/// Ends the run with exit code 1 at the first threshold that is exceeded.
+/// Ends the run with exit code 1 if a limit is exceeded. The message names the first such limit.
 void apply_limits(const Settings& s, const compare::Findings& f);
 
 /// Returns the options of the file of -map.
 raster::OutputOptions map_output(const tool::Run& run, const Settings& s);
 
-/// Returns an output with one band per metric.
+/// Describes a raster with one band per metric.
 raster::OutputSpec map_of(const stream::CubeShape& shape, const std::vector<Metric>& metrics);
 
 } // namespace hsi::compare_tool

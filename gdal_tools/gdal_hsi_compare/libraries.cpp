@@ -21,14 +21,15 @@
 namespace hsi::compare_tool {
 namespace {
 
-using Costs = std::vector<std::vector<double>>; ///< no more rows than columns
+using Costs = std::vector<std::vector<double>>; ///< [row][column]; not more rows than columns
 
-/// Returns the column of each row. Rows are added one by one along the cheapest augmenting path, with the
-/// potentials of the dual problem (E. L. Lawler: Combinatorial Optimization, 1976).
+/// Returns the column that is assigned to each row. Rows are added one by one along the cheapest augmenting
+/// path, with the potentials of the dual problem (E. L. Lawler: Combinatorial Optimization, 1976).
 std::vector<size_t> assigned(const Costs& cost) {
     const size_t rows = cost.size(), columns = cost.front().size(), none = rows;
     std::vector<double> of_row(rows, 0), of_column(columns + 1, 0);
-    std::vector<size_t> row_at(columns + 1, none); // the last column is the start of a new row
+    // Row of each column; the last column is the start of a path for a new row.
+    std::vector<size_t> row_at(columns + 1, none);
     for (size_t r = 0; r < rows; ++r) {
         std::vector<double> least(columns, std::numeric_limits<double>::infinity());
         std::vector<size_t> from(columns, columns);
@@ -92,7 +93,7 @@ void refuse_scene_options(const Settings& s) {
         }
 }
 
-/// Returns the values at these bands.
+/// Returns the values of a spectrum at the given bands.
 std::vector<double> values_at(const std::vector<double>& spectrum, const std::vector<size_t>& bands) {
     std::vector<double> values;
     values.reserve(bands.size());
@@ -107,10 +108,10 @@ struct Match {
 };
 
 struct Matched {
-    std::vector<Match> matches; ///< by the first library's order
+    std::vector<Match> matches; ///< in the order of the first library
     std::vector<std::string> first_alone, second_alone;
     size_t bands = 0;
-    double mean = 0, largest = 0; ///< of the angles
+    double mean = 0, largest = 0; ///< mean and largest angle, in degrees
 };
 
 Matched match_spectra(const raster::SpectralLibrary& a, const raster::SpectralLibrary& b,
@@ -137,7 +138,7 @@ Matched match_spectra(const raster::SpectralLibrary& a, const raster::SpectralLi
         const auto x = values_at(one, common);
         for (const auto& other : columns.spectra) {
             const double angle = atdca::spectral_angle(x.data(), values_at(other, common).data(), x.size());
-            row.push_back(std::isfinite(angle) ? angle : 180); // all zero
+            row.push_back(std::isfinite(angle) ? angle : 180); // all values are zero
         }
     }
     const auto column_of = assigned(angles);

@@ -48,21 +48,21 @@ GeoTransform inverse(const GeoTransform& gt, const std::string& name) {
             (gt[0] * gt[4] - gt[1] * gt[3]) / d, -gt[4] / d, gt[1] / d};
 }
 
-/// Returns the smallest window that holds both.
+/// Returns the smallest window that contains both windows.
 Rect united(const Rect& a, const Rect& b) {
     const int64_t x = std::min(a.x, b.x), y = std::min(a.y, b.y);
     return {x, y, std::max(a.right(), b.right()) - x, std::max(a.bottom(), b.bottom()) - y};
 }
 
-/// The common grid: src's grid if its axes are those of the map, else one with pixels of the same area.
-/// Columns and rows may be negative.
+/// The common grid. If the axes of src's grid are parallel to those of the map, this is the grid of src; else
+/// a grid with pixels of the same area. Columns and rows may be negative.
 struct MosaicGrid {
     GeoTransform place{};
-    Rect all;                  ///< smallest window that holds all scenes
-    std::vector<Rect> extents; ///< window of each scene
+    Rect all;                  ///< extent of all scenes
+    std::vector<Rect> extents; ///< extent of each scene
 
-    /// Returns the index of the scene whose removal makes `all` smallest, and the smallest window that holds
-    /// the other scenes. Requires at least two scenes.
+    /// Returns the scene that enlarges the grid most, and the extent of the grid without this scene. There
+    /// must be at least two scenes.
     std::pair<size_t, Rect> farthest() const {
         std::pair<size_t, Rect> best{0, all};
         for (size_t k = 0; k < extents.size(); ++k) {
@@ -75,8 +75,8 @@ struct MosaicGrid {
     }
 };
 
-/// A scene in a window of the common grid. A pixel takes the value of the scene's pixel that contains its
-/// centre, and is missing outside of the scene.
+/// A scene, resampled to a window of the common grid. A pixel of the grid gets the value of the scene's pixel
+/// that contains its centre. Pixels outside of the scene are missing.
 class PlacedSource final : public stream::CubeSource {
   public:
     PlacedSource(std::shared_ptr<const raster::RasterSource> scene, const GeoTransform& to_scene,
@@ -95,9 +95,9 @@ class PlacedSource final : public stream::CubeSource {
     uint64_t stored_bytes_per_pixel() const override { return m_scene->stored_bytes_per_pixel(); }
 
   private:
-    static constexpr int64_t block = 64; ///< side of a block of grid pixels that are looked up together
+    static constexpr int64_t block = 64; ///< side of a block of grid pixels whose values are read together
 
-    /// Returns the largest number of samples and rows of the scene that a block spans.
+    /// Returns the largest number of samples and of rows of the scene that a block covers.
     std::array<int64_t, 2> most_of_scene() const {
         const auto span = [&](size_t k) {
             const double of_x = m_to_scene[k + 1] * m_grid[1] + m_to_scene[k + 2] * m_grid[4],
@@ -132,8 +132,8 @@ class PlacedSource final : public stream::CubeSource {
                         applied(m_owner.m_grid, static_cast<double>(m_owner.m_window.x + part.x + x) + 0.5,
                                 static_cast<double>(m_owner.m_window.y + part.y + y) + 0.5);
                     const auto at = applied(m_owner.m_to_scene, map[0], map[1]);
-                    // A centre that rounding has moved onto a border between two pixels always goes to the
-                    // same side.
+                    // If rounding has moved a centre onto the border between two pixels, the same pixel is
+                    // always chosen.
                     const double s = std::floor(at[0] + 1e-6), l = std::floor(at[1] + 1e-6);
                     const bool inside = s >= 0 && l >= 0 && s < static_cast<double>(shape.samples) &&
                                         l < static_cast<double>(shape.lines);
@@ -166,7 +166,7 @@ class PlacedSource final : public stream::CubeSource {
         }
         const PlacedSource& m_owner;
         std::unique_ptr<stream::CubeReader> m_from;
-        std::vector<std::array<int64_t, 2>> m_places; ///< in the scene; -1: outside
+        std::vector<std::array<int64_t, 2>> m_places; ///< [sample, line] in the scene; -1: outside
         std::vector<float> m_values;
     };
 
@@ -222,18 +222,18 @@ MosaicGrid grid_of_all(const std::vector<std::shared_ptr<raster::RasterSource>>&
     return grid;
 }
 
-/// The metrics of each pixel of the common grid: the mean over the pairs that overlap there.
+/// The metrics of each pixel of the common grid: the mean over all pairs that overlap at the pixel.
 class MosaicMap {
   public:
-    /// \throws Error when it does not fit into a quarter of -memory; the message names the scene that makes
-    /// it largest.
+    /// \throws Error if the map does not fit into a quarter of -memory. The message names the scene that
+    /// enlarges the map most.
     MosaicMap(const tool::Run& run, const MosaicGrid& grid, const std::vector<std::string>& names,
               size_t metrics)
         : m_all(grid.all), m_sums(metrics) {
         const auto& all = grid.all;
         const auto size = [](const Rect& r) { return std::to_string(r.w) + "x" + std::to_string(r.h); };
-        // The product may exceed 64 bits for a grid of up to 2^31 pixels a side, so it is computed in
-        // doubles.
+        // The product may exceed 64 bits for a grid with 2^31 pixels per side, so it is computed in double
+        // precision.
         const double wanted = static_cast<double>(all.area()) * (8 * static_cast<double>(metrics) + 2);
         const auto bytes = static_cast<uint64_t>(std::min(wanted, 0x1p62));
         if (bytes > tool::quarter(run.options().memory)) {
@@ -249,14 +249,14 @@ class MosaicMap {
     }
     uint64_t bytes() const { return static_cast<uint64_t>(m_all.area()) * (8 * m_sums.size() + 2); }
 
-    /// Receives the metrics of a pair in a window of the grid.
+    /// Receives the metrics of one pair of scenes in a window of the grid.
     class PairSink final : public stream::CubeSink {
       public:
         PairSink(MosaicMap& to, const Rect& window) : m_to(to), m_window(window) {}
         stream::CubeShape shape() const override {
             return {m_window.w, m_window.h, static_cast<int>(m_to.m_sums.size())};
         }
-        bool concurrent() const override { return true; } // a pass writes each pixel once
+        bool concurrent() const override { return true; } // each pass writes each pixel once
         void write(const Rect& core, const CubeView<float>& src) override {
             for (int64_t y = 0; y < core.h; ++y)
                 for (int64_t x = 0; x < core.w; ++x) {
@@ -275,7 +275,7 @@ class MosaicMap {
         const Rect m_window;
     };
 
-    /// The metrics, then the number of pairs, as a cube.
+    /// A cube with the metrics, followed by the number of pairs.
     class Planes final : public stream::CubeSource {
       public:
         explicit Planes(const MosaicMap& map) : m_map(map) {}
@@ -313,14 +313,14 @@ class MosaicMap {
 
   private:
     const Rect m_all;
-    std::vector<std::vector<double>> m_sums; ///< per metric
+    std::vector<std::vector<double>> m_sums; ///< sum over the pairs, [metric][pixel]
     std::vector<uint16_t> m_pairs;
 };
 
-/// Two scenes that overlap, and their agreement there.
+/// Two scenes that overlap, and how well they agree in the overlap.
 struct PairOfScenes {
     size_t first, second;
-    Rect window; ///< of the grid
+    Rect window; ///< overlap in the grid
     compare::Findings found;
 };
 
@@ -332,7 +332,7 @@ Json pair_json(const compare::Findings& f) {
     return metrics;
 }
 
-/// Summarises all pairs: the mean over their pixels, and the greatest maximum.
+/// Summarises all pairs: the mean over their pixels, and the largest of their maxima.
 compare::Findings of_all_pairs(const std::vector<PairOfScenes>& pairs) {
     compare::Findings all;
     for (const auto& pair : pairs) {
@@ -393,7 +393,7 @@ raster::OutputSpec mosaic_spec(const std::vector<Metric>& metrics, const MosaicG
     return spec;
 }
 
-/// Returns the pairs whose extents overlap.
+/// Returns the pairs of scenes whose extents overlap.
 std::vector<PairOfScenes> pairs_of(const MosaicGrid& grid) {
     std::vector<PairOfScenes> pairs;
     for (size_t i = 0; i < grid.extents.size(); ++i)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Compares scenes that overlap on the ground: -mosaic.
+// Compares scenes that overlap on the ground (-mosaic).
 #pragma once
 
 #include "gdal_hsi_compare/settings.h"
@@ -8,10 +8,10 @@
 
 namespace hsi::compare_tool {
 
-/// Compares scenes where they overlap, pair by pair and all pairs together.
+/// Compares scenes where they overlap: each pair separately, and all pairs together.
 void compare_mosaic(tool::Run& run, Settings s);
 
-/// Checks options that -mosaic excludes, and options that require it.
+/// Checks options that cannot be used with -mosaic, and options that require -mosaic.
 void check_mosaic(const tool::Call& call, const Settings& s);
 
 } // namespace hsi::compare_tool

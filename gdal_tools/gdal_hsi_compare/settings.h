@@ -18,7 +18,7 @@ constexpr std::array<Metric, 5> spectral_metrics{Metric::nrmse, Metric::maxsde, 
                                                  Metric::maxabs};
 
 struct Limits {
-    double mean = -1, maximum = -1; ///< negative: none
+    double mean = -1, maximum = -1; ///< negative: no limit
 };
 
 struct Settings {
@@ -26,14 +26,15 @@ struct Settings {
     std::vector<std::string> map_creation;
     bool overwrite = false, json = false;
     bool mosaic = false;
-    std::vector<std::string> with; ///< further scenes of -mosaic
-    bool any_wavelengths = false;  ///< match bands by order, without comparing wavelengths
+    std::vector<std::string> with; ///< additional scenes of -mosaic
+    bool any_wavelengths = false;  ///< true to match bands by their order, without comparing wavelengths
     std::vector<std::string> metric_texts, pair_texts;
-    std::vector<Metric> metrics;                ///< empty: the suitable ones for the number of bands
-    std::vector<int> first_bands, second_bands; ///< of -band
+    std::vector<Metric> metrics; ///< empty: the default metrics for the number of bands
+    /// Band numbers of -band in the first and in the second scene, pair by pair.
+    std::vector<int> first_bands, second_bands;
     std::vector<std::string> other_texts;
-    std::vector<raster::BandChoice> other_bands; ///< of -other-b
-    std::array<Limits, 5> limits;                ///< of spectral_metrics
+    std::vector<raster::BandChoice> other_bands; ///< bands of -other-b
+    std::array<Limits, 5> limits;                ///< limits of spectral_metrics, in the same order
     double min_ssim = -2;
     int64_t max_unmatched = -1;
 };

@@ -32,11 +32,11 @@ namespace {
 struct ComparedScene {
     std::shared_ptr<raster::RasterSource> file;
     std::shared_ptr<const stream::CubeSource> cube;
-    std::vector<int> bands; ///< numbers in the file of the cube's bands
-    std::vector<int> picks; ///< indices in `file` of the cube's bands; empty: all
+    std::vector<int> bands; ///< number in the file of each band of the cube
+    std::vector<int> picks; ///< index in `file` of each band of the cube; empty: all bands of `file`
 };
 
-/// A source with chosen bands of another one, possibly repeated.
+/// A source with selected bands of another source. Bands may be repeated.
 class PickedSource final : public stream::CubeSource {
   public:
     PickedSource(std::shared_ptr<const stream::CubeSource> from, std::vector<int> picks)
@@ -83,12 +83,12 @@ class PickedSource final : public stream::CubeSource {
     std::vector<int> m_picks;
 };
 
-/// Takes all bands of the file.
+/// Returns a scene with all bands of the file.
 ComparedScene all_bands(const std::shared_ptr<raster::RasterSource>& file) {
     return {file, file, file->bands(), {}};
 }
 
-/// Takes some bands of the file, given by index.
+/// Returns a scene with some bands of the file, given by index.
 ComparedScene some_bands(const std::shared_ptr<raster::RasterSource>& file, std::vector<int> picks) {
     ComparedScene out{file, nullptr, {}, picks};
     for (const int k : picks)
@@ -97,7 +97,7 @@ ComparedScene some_bands(const std::shared_ptr<raster::RasterSource>& file, std:
     return out;
 }
 
-/// Opens a scene. wanted: 1-based bands of -band, possibly repeated; empty: all that the source has.
+/// Opens a scene. wanted: 1-based band numbers of -band, possibly repeated; empty: all bands of the source.
 ComparedScene open_scene(raster::OpenOptions options, const std::vector<int>& wanted) {
     if (wanted.empty()) {
         return all_bands(raster::open_raster(options));
@@ -115,9 +115,9 @@ ComparedScene open_scene(raster::OpenOptions options, const std::vector<int>& wa
     return some_bands(file, std::move(picks));
 }
 
-/// Returns the partner of each band of a in b (0-based, -1: none). Pairs by wavelength if both know the
-/// wavelengths of all bands, else by number if numbers can be compared; `by` states which. Returns an empty
-/// list if bands are compared in their order.
+/// Returns for each band of a the matching band of b (0-based; -1: no match). If all wavelengths of both
+/// scenes are known, bands are matched by wavelength; else by number if the numbers can be compared. `by` is
+/// set to the criterion. Returns an empty list if bands are compared in their order.
 std::vector<int> partners(const raster::RasterSource& a, const raster::RasterSource& b, std::string& by) {
     const auto first = tool::scene_bands(a), second = tool::scene_bands(b);
     by = "wavelength";
@@ -133,18 +133,19 @@ bool are_unique(std::vector<std::string> names) {
     return std::adjacent_find(names.begin(), names.end()) == names.end();
 }
 
-/// Notes bands that are paired in their order although their names differ.
+/// Prints a note if bands are paired in their order although their names differ.
 void note_other_names(tool::Run& run, const raster::RasterSource& a, const raster::RasterSource& b) {
     const auto first = a.facts().bands.names, second = b.facts().bands.names;
     if (first.size() != second.size() || first.size() < 2 || first == second) return;
-    const auto are_names = [](const std::vector<std::string>& names) { // "Band 3" does not count as a name
+    // Names such as "Band 3" carry no information.
+    const auto are_names = [](const std::vector<std::string>& names) {
         return std::none_of(names.begin(), names.end(), [](const std::string& name) {
             return name.rfind("Band ", 0) == 0 &&
                    name.find_first_not_of("0123456789", 5) == std::string::npos;
         });
     };
     if (!are_names(first) || !are_names(second)) return;
-    std::string by_name; // bands of b that have the names of a's bands; empty: names differ
+    std::string by_name; // band numbers of b with the names of a's bands, as text; empty: the names differ
     if (std::is_permutation(first.begin(), first.end(), second.begin()) && are_unique(first))
         for (const auto& name : first)
             by_name += (by_name.empty() ? "" : ",") +
@@ -159,7 +160,7 @@ void note_other_names(tool::Run& run, const raster::RasterSource& a, const raste
                   : "their names have another order; use -other-b " + by_name + " to pair them by name"));
 }
 
-/// Notes bands that the user named by index but that have other numbers in both files.
+/// Prints a note if the positions in -b pair bands with different wavelengths or band numbers.
 void note_other_bands(tool::Run& run, const raster::RasterSource& a, const raster::RasterSource& b) {
     std::string by;
     const auto matched = partners(a, b, by);
@@ -179,13 +180,13 @@ void note_other_bands(tool::Run& run, const raster::RasterSource& a, const raste
     }
 }
 
-/// Keeps the bands that have a partner, in the order of the first scene, and notes the number of bands
-/// without one. \throws Error when no band has a partner.
+/// Keeps the bands that have a match, in the order of the first scene. Prints a note with the number of bands
+/// without a match. \throws Error if no band has a match.
 void match_bands(tool::Run& run, ComparedScene& a, ComparedScene& b) {
     std::string by;
     const auto matched = partners(*a.file, *b.file, by);
     if (matched.empty() || (by == "number" && !tool::scene_bands(*a.file).told &&
-                            !tool::scene_bands(*b.file).told)) // only indices
+                            !tool::scene_bands(*b.file).told)) // band numbers are only indices in the files
         note_other_names(run, *a.file, *b.file);
     if (matched.empty()) return;
     std::vector<int> alone, picks, others;
@@ -231,7 +232,7 @@ void check_comparable(tool::Run& run, const ComparedScene& a, const ComparedScen
     const bool ha = a.file->facts().copy_geotransform(ga), hb = b.file->facts().copy_geotransform(gb);
     if (!ha || !hb) return;
     const double pixel = std::hypot(ga[1], ga[4]);
-    double apart = 0; // largest distance of a corner from its counterpart
+    double apart = 0; // largest distance between a corner of one scene and the same corner of the other
     for (int corner = 0; corner < 4; ++corner) {
         const double x = corner & 1 ? static_cast<double>(sa.samples) : 0,
                      y = corner & 2 ? static_cast<double>(sa.lines) : 0;
@@ -243,15 +244,15 @@ void check_comparable(tool::Run& run, const ComparedScene& a, const ComparedScen
                  " differ; pixels are compared by line and sample");
 }
 
-/// Returns the factor and offset of band k as the file states them; 1 and 0 by default.
+/// Returns the scale and offset of band k that the file states; by default 1 and 0.
 std::pair<double, double> stated_scale(const raster::BandValues& values, const ComparedScene& scene,
                                        size_t k) {
     const size_t at = scene.picks.empty() ? k : static_cast<size_t>(scene.picks[k]);
     return values.scale.empty() ? std::pair(1.0, 0.0) : std::pair(values.scale[at], values.offset[at]);
 }
 
-/// Returns the median ratio of the second scene's values to the first's, over pixels of a few rows; 0 if
-/// unknown.
+/// Returns the median ratio of values of the second scene to values of the first scene, in pixels of a few
+/// rows; 0 if unknown.
 double ratio_of_numbers(const ComparedScene& a, const ComparedScene& b) {
     const auto shape = a.cube->shape();
     const int64_t width = std::min<int64_t>(shape.samples, 512), lines = std::min<int64_t>(shape.lines, 8);
@@ -274,11 +275,11 @@ double ratio_of_numbers(const ComparedScene& a, const ComparedScene& b) {
     return *middle;
 }
 
-/// Warns when the files state different scales, since stored values are compared. A file without a scale may
-/// have lost it; in this case the warning also needs different values.
+/// Warns if the files state different scales, because stored values are compared. A file without a scale may
+/// have lost it; the warning is then printed only if the values differ, too.
 void warn_of_other_scales(tool::Run& run, const ComparedScene& a, const ComparedScene& b) {
     const auto of_a = a.file->facts().bands.values, of_b = b.file->facts().bands.values;
-    double factor = 0; // by which the second's numbers reach the size of the first's
+    double factor = 0; // ratio of stored values, second scene to first scene, that the stated scales imply
     for (size_t k = 0; k < a.bands.size() && factor == 0; ++k) {
         const auto [scale_a, offset_a] = stated_scale(of_a, a, k);
         const auto [scale_b, offset_b] = stated_scale(of_b, b, k);
@@ -317,7 +318,7 @@ std::pair<ComparedScene, ComparedScene> open_both(tool::Run& run, const Settings
     }
     raster::OpenOptions other = options.source;
     other.path = s.other;
-    other.open_options.clear(); // -oo and -if apply to the first scene's driver
+    other.open_options.clear(); // -oo and -if apply only to the driver of the first scene
     other.drivers.clear();
     const bool apart = !s.other_bands.empty();
     if (apart) {
@@ -327,7 +328,7 @@ std::pair<ComparedScene, ComparedScene> open_both(tool::Run& run, const Settings
     ComparedScene b = open_scene(other, s.second_bands);
     run.watch_source(b.file, tool::Precision::full);
     run.reserve_cache(b.file->cache_bytes());
-    // Bands that are given by number are compared as given.
+    // Bands that the user gave by number are compared as given.
     if (s.first_bands.empty() && options.source.bands.empty() && !apart && !s.any_wavelengths)
         match_bands(run, a, b);
     else if (s.first_bands.empty() && !apart && !s.any_wavelengths)
@@ -336,13 +337,13 @@ std::pair<ComparedScene, ComparedScene> open_both(tool::Run& run, const Settings
     return {std::move(a), std::move(b)};
 }
 
-/// Returns the parts of each value when both scenes are read together: 1, or stream::value_parts if single
-/// precision cannot hold the values of one type.
+/// Returns the number of parts of each value when both scenes are read together: 1, or stream::value_parts if
+/// single precision cannot represent the values of one of the scenes.
 int parts_of_values(const ComparedScene& a, const ComparedScene& b) {
     return a.file->facts().exact_in_float && b.file->facts().exact_in_float ? 1 : stream::value_parts;
 }
 
-/// Joins both cubes into one, with that many parts per value.
+/// Joins the bands of both cubes into one cube, with parts_of_values() bands per value.
 stream::StackedSource side_by_side(const ComparedScene& a, const ComparedScene& b) {
     if (parts_of_values(a, b) == 1) return stream::StackedSource({a.cube, b.cube});
     std::vector<std::shared_ptr<const stream::CubeSource>> cubes;
@@ -358,7 +359,7 @@ stream::StackedSource side_by_side(const ComparedScene& a, const ComparedScene& 
     return stream::StackedSource(std::move(cubes));
 }
 
-/// Returns the scene without some of its bands (ascending indices).
+/// Returns the scene without some of its bands. empty: ascending indices of these bands.
 ComparedScene without_bands(const ComparedScene& o, const std::vector<int>& empty) {
     if (o.picks.empty()) return all_bands(o.file->without_bands(empty));
     std::vector<int> kept;
@@ -368,7 +369,7 @@ ComparedScene without_bands(const ComparedScene& o, const std::vector<int>& empt
     return some_bands(o.file, std::move(kept));
 }
 
-/// Returns both scenes with their bands, for the message about scenes without a common valid pixel.
+/// Returns both scenes with their bands, for the message that no pixel is valid in both scenes.
 std::vector<tool::BandedSource> banded(ComparedScene& a, ComparedScene& b) {
     std::vector<tool::BandedSource> scenes;
     for (ComparedScene* scene : {&a, &b})
@@ -419,7 +420,7 @@ Json to_json(const compare::Findings& f, const ComparedScene& a, const ComparedS
             {"metrics", metrics}};
 }
 
-/// Returns the findings as text; each row ends with a line break.
+/// Returns the findings as text. Each row ends with a line break.
 std::string text_of(const compare::Findings& f, const ComparedScene& a, const ComparedScene& b) {
     char line[160];
     std::string all;

@@ -7,7 +7,7 @@
 
 namespace hsi::compare_tool {
 
-/// Compares src and other; prints and reports the result, and writes it to -o.
+/// Compares src with the other scene. Prints and reports the result, and writes it to -o.
 void compare_scenes(tool::Run& run, Settings s);
 
 } // namespace hsi::compare_tool

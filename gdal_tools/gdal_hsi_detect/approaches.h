@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The work of a method: one function for each approach to scores, from the open scene to the committed
-// outputs.
+// One function for each approach of gdal_hsi_detect. Each function starts with the open scene and ends with
+// the committed outputs.
 #pragma once
 
 #include "detect/detect.h"
@@ -14,23 +14,24 @@
 
 namespace hsi::detect_tool {
 
-/// sam and sid: computes only the scores.
+/// sam and sid: computes scores, which need no background.
 void detect_alone(tool::Run& run, const Settings& s, const Alone& how,
                   std::shared_ptr<raster::RasterSource> source, DetectTargets& targets,
                   const detect::PixelMask* mask);
 
-/// mf, cem, ace, rx: computes the background of the scene, then the scores.
+/// mf, cem, ace and rx: computes the background of the scene, then the scores.
 void detect_by_background(tool::Run& run, const Settings& s, const OneBackground& how,
                           const std::shared_ptr<raster::RasterSource>& source, DetectTargets& targets,
                           const detect::PixelMask* mask, const tools::GivenStatistics* given);
 
-/// rx with the ring around each pixel: computes only the scores.
+/// rx with a ring around each pixel as background: computes the scores in one pass.
 void detect_in_rings(tool::Run& run, const Settings& s, const Rings& how,
                      std::shared_ptr<raster::RasterSource> source, const DetectTargets& targets,
                      const detect::PixelMask* mask);
 
-/// mf, cem, ace, rx by groups. For groups of columns, computes statistics and scores in one pass. For the
-/// classes of a map, computes the moments of all classes in one pass, then the scores.
+/// mf, cem, ace and rx with the background of a group. For groups of columns, computes statistics and scores
+/// in one pass. For classes of a map, one pass computes the moments of all classes, then the scores are
+/// computed.
 void detect_by_groups(tool::Run& run, const Settings& s, const Groups& how,
                       const std::shared_ptr<raster::RasterSource>& source, DetectTargets& targets,
                       const detect::PixelMask* mask);
@@ -40,12 +41,12 @@ void detect_by_features(tool::Run& run, const Settings& s, const Features& how,
                         std::shared_ptr<raster::RasterSource> source, DetectTargets& targets,
                         const detect::PixelMask* mask);
 
-/// mtmf: computes the scene's components, then the scores.
+/// mtmf: computes the components of the scene, then the scores.
 void detect_among_components(tool::Run& run, const Settings& s, const Mixtures& how,
                              const std::shared_ptr<raster::RasterSource>& source, DetectTargets& targets);
 
-/// sam and sid between the spectra of a library, src, and the targets: a table, dst, of a spectrum per row.
-/// \throws UsageError for other methods and for what only a scene has.
+/// sam and sid between the spectra of a library (src) and the targets. Writes dst, a table with one row per
+/// spectrum. \throws UsageError for other methods, and for options that apply only to scenes.
 void detect_in_library(tool::Run& run, const Settings& s, const raster::SpectralLibrary& library);
 
 } // namespace hsi::detect_tool

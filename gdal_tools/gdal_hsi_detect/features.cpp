@@ -29,15 +29,15 @@
 namespace hsi::detect_tool {
 namespace {
 
-/// Is a line of -features.
+/// A row of -features.
 struct FeatureLine {
     std::string name;
     double from = 0, to = 0;
-    std::optional<double> weight; ///< empty: the area of the feature
+    std::optional<double> weight; ///< empty: the weight is the area of the feature
     double least_fit = 0, least_depth = 0;
 };
 
-/// Reads the lines of -features. \throws Error that names the file and the line.
+/// Reads the rows of -features. \throws Error with the file name and the row.
 std::vector<FeatureLine> read_features(tool::Run& run, const std::string& path) {
     std::vector<FeatureLine> lines;
     if (path.empty()) return lines;
@@ -73,13 +73,13 @@ std::vector<FeatureLine> read_features(tool::Run& run, const std::string& path) 
     return lines;
 }
 
-/// Holds the task for the bands of a scene, and the bands that are used.
+/// The input of the operation for the bands of a scene, and the bands that are used.
 struct FeaturePlan {
     detect::FitTask task;
     std::vector<int> bands; ///< indices in the scene, ascending
 };
 
-/// Adds one target with the features `lines`.
+/// Adds a target with the given features.
 void add_features(FeaturePlan& plan, const raster::RasterSource& scene, const std::vector<FeatureLine>& lines,
                   const std::vector<double>& spectrum, detect::FitTarget target) {
     const auto nm = scene.facts().bands.wavelengths_nm;
@@ -136,7 +136,7 @@ FeaturePlan plan_features(const Features& how, const raster::RasterSource& scene
         plan.bands.insert(plan.bands.end(), range.bands.begin(), range.bands.end());
     std::sort(plan.bands.begin(), plan.bands.end());
     plan.bands.erase(std::unique(plan.bands.begin(), plan.bands.end()), plan.bands.end());
-    // From here on, indices count only the bands of the ranges.
+    // From here on, band indices refer to plan.bands.
     for (auto& range : plan.task.ranges)
         for (size_t& b : range.bands)
             b = static_cast<size_t>(
@@ -161,7 +161,7 @@ void report_features(tool::Run& run, const detect::FitTask& task) {
              counted(task.ranges.size(), "range"));
 }
 
-/// Estimates the work, assuming that every target has a feature in each range.
+/// Estimates the work. Assumes that each target has a feature in each range.
 tool::Work work_of_features(const Settings& s, const Features& how, const raster::RasterSource& scene,
                             size_t targets) {
     const auto nm = scene.facts().bands.wavelengths_nm;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Detects with the backgrounds of groups: columns of the scanner, or classes of a map.
+// Detects with one background per group: columns of the scanner, or classes of a map.
 #include "gdal_hsi_detect/approaches.h"
 
 #include "core/counted.h"
@@ -36,7 +36,7 @@ detect::GroupOptions group_options(const Groups& how, detect::Targets targets) {
         how.exclusion.share, how.exclusion.iterations};
 }
 
-/// Returns the work of statistics and scores of groups. On the CPU the classes of a map take several passes.
+/// Returns the work of statistics and scores of groups. On the CPU, classes of a map need several passes.
 tool::Work work_of_groups(const Groups& how, const raster::RasterSource& scene, size_t targets) {
     const auto shape = scene.shape();
     const double values = static_cast<double>(shape.float_bytes()) / 4,
@@ -54,8 +54,8 @@ tool::Work work_of_groups(const Groups& how, const raster::RasterSource& scene, 
     return work;
 }
 
-/// Returns group_options() with the targets at the bands of the source, or nullopt if a target has no
-/// spectrum there.
+/// Returns group_options() with the targets' spectra at the bands of the source. Returns nullopt if a target
+/// has no spectrum at these bands.
 std::optional<detect::GroupOptions> group_options_at(const Groups& how, DetectTargets& targets,
                                                      const raster::RasterSource& source) {
     auto options = group_options(how, {targets.names(), {}});
@@ -66,8 +66,8 @@ std::optional<detect::GroupOptions> group_options_at(const Groups& how, DetectTa
     return options;
 }
 
-/// Reads the map of -background-by on the grid of the scene, and numbers its classes in ascending order.
-/// \throws Error that names the file.
+/// Reads the map of -background-by on the grid of the scene. Numbers its classes in ascending order. \throws
+/// Error with the file name.
 detect::GroupPlane read_groups(tool::Run& run, const Groups& how, const raster::RasterSource& scene) {
     const auto shape = scene.shape();
     const auto grid = raster::grid_of(scene);
@@ -115,13 +115,13 @@ detect::GroupPlane read_groups(tool::Run& run, const Groups& how, const raster::
     return plane;
 }
 
-/// Holds the groups of a map while their statistics are computed.
+/// The detectors of the groups of a map, which are filled one by one.
 struct GroupDetectors {
     std::vector<std::unique_ptr<detect::Detector>> detectors; ///< null if the group has no scores
     std::vector<detect::GroupRecord> records;
 };
 
-/// Adds one group.
+/// Adds the detector of one group.
 void add_group(const Groups& how, const detect::Targets& targets, const stream::SceneStatistics& moments,
                double shrinkage, GroupDetectors& groups) {
     auto conditioning = how.shrinkage.conditioning;
@@ -150,7 +150,7 @@ void add_group(const Groups& how, const detect::Targets& targets, const stream::
     groups.records.push_back(record);
 }
 
-/// Adds all groups, with a further pass if shrinkages must be found.
+/// Adds the detectors of all groups. Makes an additional pass if the shrinkage is to be found.
 template <class Pass>
 GroupDetectors make_groups(tool::Run& run, const Groups& how, const tool::Scene& scene,
                            const detect::GroupBackgrounds& backgrounds, const detect::GroupPlane& plane,
@@ -175,8 +175,8 @@ GroupDetectors make_groups(tool::Run& run, const Groups& how, const tool::Scene&
     return groups;
 }
 
-/// Returns the memory of groups from the first pass to the last. \throws Error if it is more than half of the
-/// memory.
+/// Returns the memory that the groups of a map occupy during all passes. \throws Error if this is more than
+/// half of the memory.
 uint64_t memory_of_groups(const tool::Run& run, const Groups& how, const stream::CubeShape& shape,
                           const detect::GroupPlane& plane, size_t targets) {
     const auto bands = static_cast<uint64_t>(shape.bands), groups = static_cast<uint64_t>(plane.groups);
@@ -193,12 +193,12 @@ uint64_t memory_of_groups(const tool::Run& run, const Groups& how, const stream:
     return bytes;
 }
 
-/// Detects with groups of a map on a device, which reads the scene once. Returns false if the scene does not
-/// fit there.
+/// Detects with the groups of a map on a device, which reads the scene once. Returns false if the scene does
+/// not fit into device memory.
 bool detect_classes_on_device(tool::Run& run, const Settings& s, const Groups& how, GroupComputing& computing,
                               std::shared_ptr<raster::RasterSource> source, DetectTargets& targets,
                               const detect::PixelMask* mask, const detect::GroupPlane& plane) {
-    bool found = false, fits = true; // found: every target has a spectrum
+    bool found = false, fits = true; // found: true if each target has a spectrum
     const bool any = tool::attempt(run, {tool::banded(source)}, [&](bool again) {
         auto outputs = plan_outputs(run, s, *source, targets.names());
         const auto options = group_options_at(how, targets, *source);
@@ -235,8 +235,8 @@ bool detect_classes_on_device(tool::Run& run, const Settings& s, const Groups& h
     return true;
 }
 
-/// Returns the devices for groups. For classes this is one device, which holds the scene, or one for each
-/// rank, which holds a part of it.
+/// Returns the devices for groups. Classes of a map use one device, which holds the scene. With several
+/// ranks, classes of a map are computed on the CPU.
 std::vector<CudaDevice> devices_for_groups(tool::Run& run, const Groups& how,
                                            const raster::RasterSource& source, size_t targets) {
     if (!how.by_columns() && run.ranks().several()) {
@@ -256,10 +256,10 @@ void detect_by_columns(tool::Run& run, const Settings& s, const Groups& how, Gro
                        const detect::PixelMask* mask) {
     const detect::Columns columns{run.options().source.window ? run.options().source.window->x : 0,
                                   how.columns};
-    bool found = false; // true if every target has a spectrum
+    bool found = false; // true if each target has a spectrum
     const bool any = tool::attempt(run, {tool::banded(source)}, [&](bool again) {
         auto outputs = plan_outputs(run, s, *source, targets.names());
-        // After plan_outputs(), which may refuse the run: no warning before an error.
+        // plan_outputs() may end the run with an error. The warning is printed only if the run continues.
         if (!again) tools::warn_of_map_columns(run, "-background-by columns", *source);
         const auto options = group_options_at(how, targets, *source);
         found = options.has_value();
@@ -289,7 +289,7 @@ void detect_by_columns(tool::Run& run, const Settings& s, const Groups& how, Gro
     throw tool::no_valid_pixel(*source);
 }
 
-/// Computes the moments of all groups of a map in one pass, then the scores.
+/// Computes the moments of all classes of a map in one pass, then the scores.
 void detect_by_classes(tool::Run& run, const Settings& s, const Groups& how, GroupComputing& computing,
                        const std::shared_ptr<raster::RasterSource>& source, DetectTargets& targets,
                        const detect::PixelMask* mask) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// sam and sid between the spectra of two libraries.
+// Computes sam and sid between the spectra of two libraries.
 #include "gdal_hsi_detect/approaches.h"
 
 #include "core/counted.h"
@@ -41,7 +41,7 @@ void refuse_what_scenes_have(const tool::Run& run, const Settings& s) {
     refuse(run.options().source.follow.has_value(), "-follow");
 }
 
-/// The spectra of src as the pixels of one line, at these bands.
+/// Returns the spectra of src at the given bands, as the pixels of a single row.
 std::vector<float> line_of(const raster::SpectralLibrary& library, const std::vector<size_t>& bands) {
     std::vector<float> values;
     values.reserve(bands.size() * library.spectra.size());
@@ -51,7 +51,7 @@ std::vector<float> line_of(const raster::SpectralLibrary& library, const std::ve
     return values;
 }
 
-/// Scores of each target for each spectrum, [target][spectrum]; NaN: the spectrum is invalid.
+/// Returns the score of each target for each spectrum, [target][spectrum]; NaN if the spectrum is invalid.
 std::vector<float> scores_of(Method method, const detect::Targets& targets, const std::vector<float>& line,
                              size_t spectra) {
     const auto operation = detect::make_detection(detect::make_detector(method, targets), {});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Detects with mf, cem, ace and rx and one background for all pixels, or with sam and sid, which use no
+// Detects with mf, cem, ace or rx and one background for all pixels, or with sam or sid, which use no
 // background.
 #include "gdal_hsi_detect/approaches.h"
 
@@ -36,13 +36,13 @@ namespace {
 
 using PixelComputing = tool::Computing<detect::PixelBackend>;
 
-/// Returns the cost of the scores of `targets` targets (rx: 0). The statistics of the background are included
-/// if the method needs them, because the CPU computes these in any case.
+/// Returns the work of the scores. `targets`: number of targets; 0 for rx. The work includes the statistics
+/// of the background if the method needs them, because the CPU computes them in any case.
 tool::Work work_of(const Settings& s, Method method, const stream::CubeShape& scene, size_t targets,
                    int threads) {
     const auto bytes = static_cast<double>(scene.float_bytes()), pixels = static_cast<double>(scene.pixels());
     const double b = scene.bands, scores = targets > 0 ? static_cast<double>(targets) : 1;
-    const double passes = s.ranks() ? 3 : 1; // passes that compute scores
+    const double passes = s.ranks() ? 3 : 1; // number of passes that compute scores
     tool::Work work;
     work.cpu_reads = work.device_reads = passes * bytes;
     work.writes = pixels * (4 * scores + (s.map.path.empty() ? 0 : 1));
@@ -60,8 +60,8 @@ tool::Work work_of(const Settings& s, Method method, const stream::CubeShape& sc
     return work;
 }
 
-/// Starts the backend, or that of the CPU for a VRT or an .hsi, for which nothing is computed now. Reports
-/// where scores are computed.
+/// Starts the backend. For a VRT or an .hsi this is the CPU backend, because no scores are computed now.
+/// Reports the device that computes scores.
 PixelComputing start_computing(tool::Run& run, const Settings& s, Method method,
                                const stream::CubeShape& scene, size_t targets) {
     const auto& options = run.options();
@@ -80,14 +80,15 @@ std::string advice_for_few_pixels(const Settings& s, const OneBackground& how, c
     if (how.shrinkage.conditioning.components != detect::Conditioning::best_components &&
         !detect::are_alike(d.background_pixels, detect::Conditioning::fewest_components(d.method)))
         advice += "-nc auto, ";
-    // With -shrinkage no distribution is known for -false-alarms, and two pixels are too few to find a
-    // shrinkage.
+    // With -shrinkage, the distribution of scores that -false-alarms needs is unknown. With two pixels, no
+    // shrinkage can be found.
     if (!how.shrinkage.best && !(s.map.false_alarms && !s.ranks()) && d.background_pixels > 2)
         advice += "-shrinkage auto, ";
     return advice + (advice.back() == ' ' && advice.size() > 4 ? "or " : "") + "a larger background";
 }
 
-/// Warns that ace compares directions, of which one dimension has only two, so its scores are 1 or -1.
+/// Warns that the scores of ace are all 1 or -1. ace compares directions, and one dimension has only two
+/// directions.
 void warn_of_one_dimension(tool::Run& run, const detect::Detector& d) {
     run.warn("ace in one " + std::string(d.components > 0 ? "component" : "band") +
              " is always 1 or -1, so its scores only show the side of the mean. Use " +
@@ -127,7 +128,7 @@ void warn_of_few_pixels(tool::Run& run, const Settings& s, const OneBackground& 
              " of their contrast, and less in the background's own pixels; " + advice);
 }
 
-/// Reports left-out bands and changes to the diagonal of the matrix, on the terminal and in the report.
+/// Reports omitted bands and changes to the diagonal of the matrix, to the user and in the report.
 void report_background(tool::Run& run, const Settings& s, const OneBackground& how, const detect::Detector& d,
                        const raster::RasterSource& scene) {
     std::vector<int> constant;
@@ -162,7 +163,7 @@ void report_background(tool::Run& run, const Settings& s, const OneBackground& h
     warn_of_few_pixels(run, s, how, d);
 }
 
-/// Makes the detector, with a further pass if the shrinkage must be found.
+/// Makes the detector. Makes an additional pass if the shrinkage is to be found.
 detect::Detector detector_of(tool::Run& run, const OneBackground& how, const tool::Scene& scene,
                              const stream::SceneStatistics& moments, const detect::Targets& targets,
                              const detect::PixelMask* mask) {
@@ -184,8 +185,7 @@ detect::Detector detector_of(tool::Run& run, const OneBackground& how, const too
     return detect::make_detector(how.method, targets, moments, conditioning);
 }
 
-/// Applies -exclude-share to one background: makes the detector again without the pixels that are most like a
-/// target.
+/// Applies -exclude-share: makes the detector again without the pixels that are most similar to a target.
 void exclude_greatest(tool::Run& run, const OneBackground& how, const tool::Scene& scene,
                       PixelComputing& computing, const detect::Targets& targets,
                       const detect::PixelMask* mask, detect::Detector& detector) {
@@ -212,8 +212,8 @@ void exclude_greatest(tool::Run& run, const OneBackground& how, const tool::Scen
              " with the greatest scores were excluded from the background");
 }
 
-/// Computes the background of a scene on the devices that compute the scores. The result equals that of the
-/// CPU to the last bit. Does not support a background of some of the pixels.
+/// Computes the background of a scene on the devices that compute the scores. The result has the same bits as
+/// on the CPU. A background of selected pixels (-background) is not supported.
 class BackgroundComputing {
   public:
     BackgroundComputing(tool::Run& run, PixelComputing& computing, const detect::PixelMask* mask,
@@ -286,7 +286,7 @@ void detect_alone(tool::Run& run, const Settings& s, const Alone& how,
                   const detect::PixelMask* mask) {
     auto computing = start_computing(run, s, how.method, source->shape(), targets.names().size());
     if (raster::is_virtual(run.options().destination)) tool::leave_out_unseen_bands(run, source);
-    bool found = false; // true if every target has a spectrum
+    bool found = false; // true if each target has a spectrum
     const bool any = tool::attempt(run, {tool::banded(source)}, [&](bool again) {
         auto outputs = plan_outputs(run, s, *source, targets.names());
         const auto spectra = targets.at(*source);

@@ -23,7 +23,7 @@ namespace {
 
 using tool::Content;
 
-/// Is true if a detect::Detector computes the scores, with the method of the same number.
+/// Returns true if a detect::Detector computes the scores. The values of Method and Approach are then equal.
 bool has_detector(Approach approach) { return approach <= Approach::rx; }
 Method method_of(Approach approach) { return static_cast<Method>(approach); }
 bool has_target(Approach approach) {
@@ -58,7 +58,7 @@ void parse_threshold(Options& o) {
                          "Use 99% to keep the best 1 % of the pixels.");
 }
 
-/// Reads -shrinkage, which must have been given.
+/// Reads -shrinkage. The option must have been given.
 void parse_shrinkage(Options& o) {
     std::string text = o.shrinkage.text;
     const std::string prefix = "bands:";
@@ -152,7 +152,8 @@ void parse_conditioning(const tool::Call& call, Options& o, const std::string& m
             "-threshold.");
 }
 
-/// Refuses a threshold that no score or every score reaches, because it was meant in another unit.
+/// Rejects a threshold that no score can reach or that every score reaches. Such a threshold was probably
+/// meant in another unit.
 void check_reach(const Options& o, const std::string& method) {
     if (!o.map.threshold) return;
     constexpr double pi = 3.14159265358979323846, half_circle = 180, whole = 100;
@@ -180,7 +181,7 @@ void check_reach(const Options& o, const std::string& method) {
         if (v > 1 && o.features.score == detect::FitScore::fit)
             throw UsageError(given + "scores are between 0 and 1", share);
         break;
-    default: // any value is possible
+    default: // any threshold is possible
         break;
     }
 }
@@ -207,10 +208,10 @@ void check_threshold(const tool::Call& call, const Options& o, const std::string
                          "Give -background FILE to measure its scores, or a -threshold.");
 }
 
-/// Options that read the scene for its background.
+/// Options for which the background is computed from the scene.
 constexpr const char* backgrounds_of_scene[] = {"window", "background", "background-by", "exclude-share"};
 
-/// Checks -statistics, which replaces the pass over the background but no other pass.
+/// Checks -statistics, which replaces only the pass over the background.
 void check_statistics(const tool::Call& call, const Options& o, const std::string& method) {
     if (o.statistics.empty()) return;
     if (!has_background(o.approach))
@@ -229,7 +230,7 @@ void check_statistics(const tool::Call& call, const Options& o, const std::strin
                          "Give the share itself: -shrinkage 0.1.");
 }
 
-/// Checks -follow: a scene that is still being written is read once, line by line.
+/// Checks -follow: a scene that is still growing is read once, line by line.
 void check_follow(const tool::Call& call, const Options& o, const tool::CommonOptions& options,
                   const std::string& method) {
     if (!options.source.follow) return;
@@ -255,7 +256,7 @@ void check_follow(const tool::Call& call, const Options& o, const tool::CommonOp
                          "Give a score with -threshold V, or -false-alarms without -background.");
 }
 
-/// Checks the options of -method sff, and those that it excludes.
+/// Checks the options of -method sff, and options that cannot be used with it.
 void check_features(const tool::Call& call, Options& o, const tool::CommonOptions& options,
                     const std::string& method) {
     if (o.approach != Approach::sff) {
@@ -275,7 +276,7 @@ void check_features(const tool::Call& call, Options& o, const tool::CommonOption
                          "Write another format.");
 }
 
-/// Checks the options of -method mtmf, and those that it excludes.
+/// Checks the options of -method mtmf, and options that cannot be used with it.
 void check_tuned(const tool::Call& call, Options& o, const tool::CommonOptions& options,
                  const std::string& method) {
     if (o.approach != Approach::mtmf) {
@@ -314,7 +315,7 @@ void check_tuned(const tool::Call& call, Options& o, const tool::CommonOptions& 
                          "Write another format.");
 }
 
-/// Returns the settings of the approach, from checked options.
+/// Returns the settings of the approach. The options must have been checked.
 decltype(Settings::how) approach_of(const Options& o) {
     if (o.approach == Approach::sff) return o.features;
     if (o.approach == Approach::mtmf) return o.mixtures;

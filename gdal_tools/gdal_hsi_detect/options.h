@@ -12,27 +12,28 @@
 
 namespace hsi::detect_tool {
 
-/// The values of -method: those of detect::Method, in its order, and those with separate operations.
+/// The values of -method: first the methods of detect::Method, in its order, then the methods with their own
+/// operations.
 enum class Approach { sam, sid, mf, cem, ace, rx, sff, mtmf };
 
-/// The values of the options, one by one.
+/// The values of the options, before settings_of() combines them.
 struct Options {
     Approach approach = Approach::ace;
     TargetOptions target;
     MapOptions map;
     std::string background, background_by, statistics;
-    std::array<int, 2> window{0, 0}; ///< inner, outer; 0: none
+    std::array<int, 2> window{0, 0}; ///< widths of the inner and the outer window, in pixels; 0: no window
     int64_t columns_per_group = 1;
     Shrinkage shrinkage;
-    std::string components_text; ///< -nc
+    std::string components_text; ///< text of -nc
     Exclusion exclusion;
     std::vector<std::string> range_texts;
     Features features;
     Mixtures mixtures;
 };
 
-/// Returns the settings; parses the texts among the options. \throws UsageError for options that contradict
-/// each other.
+/// Parses the texts among the options and returns the settings. \throws UsageError if options contradict each
+/// other.
 Settings settings_of(const tool::Call& call, Options& o, const tool::CommonOptions& options);
 
 /// Declares the options of -method sff.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Detects with rx and the ring around each pixel as background.
+// Detects with rx and a ring around each pixel as background.
 #include "gdal_hsi_detect/approaches.h"
 
 #include "core/counted.h"
@@ -25,7 +25,7 @@ namespace {
 
 tool::Work work_of_rings(const Settings& s, const stream::CubeShape& scene, const detect::Ring& ring) {
     const auto pixels = static_cast<double>(scene.pixels());
-    const double passes = s.ranks() ? 3 : 1; // passes that compute scores
+    const double passes = s.ranks() ? 3 : 1; // number of passes that compute scores
     tool::Work work;
     work.cpu_reads = work.device_reads = passes * static_cast<double>(scene.float_bytes());
     work.writes = pixels * (4 + (s.map.path.empty() ? 0 : 1));
@@ -34,7 +34,7 @@ tool::Work work_of_rings(const Settings& s, const stream::CubeShape& scene, cons
     return work;
 }
 
-/// Warns that rings contain no more pixels than there are bands.
+/// Warns if rings do not contain more pixels than there are bands.
 void warn_of_small_rings(tool::Run& run, const stream::CubeShape& scene, const detect::Ring& ring) {
     const int inner = ring.inner, outer = ring.outer;
     int64_t pixels = std::min(int64_t{outer} * outer - int64_t{inner} * inner, scene.pixels() - 1);
@@ -66,7 +66,7 @@ void detect_in_rings(tool::Run& run, const Settings& s, const Rings& how,
                      const detect::PixelMask* mask) {
     const detect::Ring ring{how.inner, how.outer, mask, how.ridge_share};
     std::vector<CudaDevice> devices;
-    if (!raster::is_virtual(run.options().destination)) // a virtual output is refused below
+    if (!raster::is_virtual(run.options().destination)) // virtual outputs are rejected later
         devices = tool::choose_devices(run, "detect_local", work_of_rings(s, source->shape(), ring));
     tool::Computing<detect::LocalBackend> computing(run, "detect_local", std::move(devices),
                                                     detect::simd_target(),

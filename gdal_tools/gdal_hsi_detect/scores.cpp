@@ -37,7 +37,7 @@
 namespace hsi::detect_tool {
 namespace {
 
-/// Adds a known threshold and its origin to the metadata.
+/// Adds the threshold and its origin to the metadata, if the threshold is known.
 void describe_threshold(const Settings& s, const detect::Decision& decision,
                         std::map<std::string, std::string>& metadata) {
     if (!decision.threshold) return;
@@ -88,7 +88,7 @@ raster::OutputSpec score_spec(const Settings& s, const stream::CubeShape& scene,
     scores.holes = true;
     scores.metadata["HSI_DETECT_METHOD"] = s.method;
     std::visit([&](const auto& how) { describe(how, scores.metadata); }, s.how);
-    const Metadata smaller{{"HSI_BETTER", "smaller"}}; // read by gdal_hsi_accuracy -scores
+    const Metadata smaller{{"HSI_BETTER", "smaller"}}; // gdal_hsi_accuracy -scores reads this item
     for (const auto& name : names) {
         if (!std::holds_alternative<Mixtures>(s.how)) {
             scores.bands.push_back({name, s.method == "sam" || s.method == "sid" ? smaller : Metadata()});
@@ -101,7 +101,7 @@ raster::OutputSpec score_spec(const Settings& s, const stream::CubeShape& scene,
     return scores;
 }
 
-/// Returns the arguments of the pixel function.
+/// Returns a virtual band with the function and arguments that compute the score of a target.
 raster::VirtualBand virtual_score(const detect::Detector& d, const detect::Targets& targets, size_t number) {
     raster::VirtualBand band;
     const size_t n = d.used.size();
@@ -131,7 +131,7 @@ raster::VirtualBand virtual_score(const detect::Detector& d, const detect::Targe
     return band;
 }
 
-/// Reports how many pixels have no score, and why.
+/// Reports the number of pixels without a score, and the reasons.
 void report_counts(tool::Run& run, const detect::Detection& found, const Settings& s) {
     tool::report_invalid(run, found.valid(), found.invalid());
     if (const auto* const fit = dynamic_cast<const detect::FeatureFit*>(&found)) {
@@ -158,18 +158,18 @@ void report_counts(tool::Run& run, const detect::Detection& found, const Setting
                  "background, else nodata");
 }
 
-/// Collects results of a pass over scores: the best score of each target and, for the map, the number of
-/// pixels of each target. Numbers and extremes do not depend on order, so tiles, lanes and ranks do not
-/// change them.
+/// Collects results while scores are computed: the best score of each target and, if there is a map, the
+/// number of pixels of each target. Sums of integers and extremes do not depend on the order, so tiles,
+/// threads and ranks do not change the results.
 class ScoreTally {
   public:
-    /// map: the second output is a map. background: other pixels are counted separately; null if there is
-    /// none.
+    /// map: true if the second output is a map. background: pixels outside of this mask are also counted
+    /// separately; null: no separate count.
     ScoreTally(size_t scores, int bands_a_score, bool small_is_best, bool map,
                const detect::PixelMask* background)
         : best(scores, std::numeric_limits<float>::quiet_NaN()), mapped(scores), m_bands(bands_a_score),
           m_small(small_is_best), m_map(map), m_background(background) {}
-    /// Takes over the counts of an operation on devices.
+    /// Copies the counts of an operation on devices.
     ScoreTally(const ScoreTally& like, const detect::ScoreCounts& counts)
         : ScoreTally(like.best.size(), like.m_bands, like.m_small, like.m_map, like.m_background) {
         if (counts.best.size() == best.size()) best = counts.best;
@@ -221,22 +221,22 @@ class ScoreTally {
             }
     }
 
-    std::vector<float> best;                 ///< for each target; NaN if no pixel has a score
-    std::vector<int64_t> mapped;             ///< pixels of the map, for each target
-    int64_t pixels = 0;                      ///< pixels with a score, if there is a map
-    int64_t outside = 0, outside_mapped = 0; ///< pixels outside of the background; those of them with a
-                                             ///< target
+    std::vector<float> best;     ///< best score of each target; NaN if no pixel has a score
+    std::vector<int64_t> mapped; ///< number of pixels of each target in the map
+    int64_t pixels = 0;          ///< number of pixels with a score; 0 without a map
+    /// Number of pixels outside of the background, and number of those pixels with a target in the map.
+    int64_t outside = 0, outside_mapped = 0;
 
   private:
     void take_best(size_t k, float score) {
         if (std::isnan(best[k]) || (m_small ? score < best[k] : score > best[k])) best[k] = score;
     }
-    int m_bands; ///< bands of the output for one target; the first one is the score
+    int m_bands; ///< number of output bands per target; the first of these bands is the score
     bool m_small, m_map;
     const detect::PixelMask* m_background;
 };
 
-/// Returns "615 of 20736 pixels (2.97 %)".
+/// Returns a text like "615 of 20736 pixels (2.97 %)".
 std::string share_text(int64_t some, int64_t all, const std::string& of) {
     char percent[32];
     std::snprintf(percent, sizeof percent, " (%.3g %%)",
@@ -248,7 +248,7 @@ Json share_json(int64_t some, int64_t all) {
     return {{"pixels", some}, {"of", all}, {"share", static_cast<double>(some) / static_cast<double>(all)}};
 }
 
-/// Returns "forest 0.93, soil 0.7 and 12 others", for the targets that have a text.
+/// Returns a text like "forest 0.93, soil 0.7 and 12 others". Lists only targets with a text.
 std::string by_target(const std::vector<std::string>& names, const std::vector<std::string>& texts) {
     constexpr size_t most = 10;
     std::string list;
@@ -260,7 +260,7 @@ std::string by_target(const std::vector<std::string>& names, const std::vector<s
     return list + (all > most ? " and " + counted(all - most, "other") : "");
 }
 
-/// Reports the best score of every target, and the pixels within the threshold.
+/// Reports the best score of each target, and the number of pixels that reach the threshold.
 void report_scores(tool::Run& run, const Settings& s, const ScoreTally& tally,
                    std::vector<std::string> names) {
     if (names.empty()) names = {"RX"};
@@ -297,7 +297,7 @@ void report_scores(tool::Run& run, const Settings& s, const ScoreTally& tally,
                  ": all pixels reach this threshold. Angles between spectra without negative values are at "
                  "most 1.5708 radians: check that the threshold is not in degrees");
     constexpr double too_often = 3;
-    constexpr int64_t few = 5; // fewer pixels allow no conclusion about the rate
+    constexpr int64_t few = 5; // with fewer pixels, the rate is too uncertain for a warning
     if (!s.map.false_alarms || s.ranks() || reach < few ||
         static_cast<double>(reach) <= too_often * *s.map.false_alarms * static_cast<double>(pixels))
         return;
@@ -308,7 +308,7 @@ void report_scores(tool::Run& run, const Settings& s, const ScoreTally& tally,
              "targets; use -background with pixels without targets to measure the threshold");
 }
 
-/// Returns false if no pixel is valid. \throws Error if there are valid pixels, but none has a score.
+/// Returns false if no pixel is valid. \throws Error if there are valid pixels, but no pixel has a score.
 bool has_scores(const detect::Detection& detection) {
     if (detection.valid() > 0) return true;
     const auto* const groups = dynamic_cast<const detect::GroupedDetection*>(&detection);
@@ -320,7 +320,7 @@ bool has_scores(const detect::Detection& detection) {
                 "Use larger groups (-columns-per-group), or leave -background-by out.");
 }
 
-/// Reports the groups, and those without scores.
+/// Reports the number of groups, and the number of groups without scores.
 void report_groups(tool::Run& run, const Groups& how, const detect::GroupedDetection& detection, int bands) {
     const auto groups = detection.groups();
     std::array<int64_t, 4> states{};
@@ -372,10 +372,10 @@ void report_groups(tool::Run& run, const Groups& how, const detect::GroupedDetec
                  ": scores lose much of their contrast; use -shrinkage ledoit-wolf, or larger groups");
 }
 
-/// Returns the rank of the threshold among `pixels` scores, where 1 is the best. \throws Error if the rate is
-/// less than one pixel of the background.
+/// Returns the rank of the threshold among `pixels` scores; rank 1 is the best score. \throws Error if the
+/// rate of false alarms is less than one pixel of the background.
 int64_t rank_of_threshold(const Settings& s, int64_t pixels) {
-    constexpr double rounding = 1e-9; // 100 - 99.9 is slightly less than 0.1
+    constexpr double rounding = 1e-9; // 100 - 99.9 is slightly less than 0.1 in double precision
     const double share = s.map.percent ? (100 - *s.map.percent) / 100 : *s.map.false_alarms;
     const auto rank = static_cast<int64_t>(std::floor(share * static_cast<double>(pixels) + rounding));
     const auto* const one = std::get_if<OneBackground>(&s.how);
@@ -390,8 +390,8 @@ int64_t rank_of_threshold(const Settings& s, int64_t pixels) {
     return std::max<int64_t>(1, rank);
 }
 
-/// Finds the score that is the threshold, exactly and in two passes, and sets decision.threshold. Returns
-/// false if no pixel has a score.
+/// Finds the score with the required rank exactly, in two passes, and sets decision.threshold. Returns false
+/// if no pixel has a score.
 bool rank_scores(tool::Run& run, const Settings& s, const Scoring& scoring, size_t targets, double share,
                  const detect::PixelMask* mask, detect::Decision& decision) {
     const auto shape = scoring.cube.shape();
@@ -470,7 +470,8 @@ raster::OutputSet plan_outputs(const tool::Run& run, const Settings& s, const ra
     outputs.plan(run.options().destination, scores);
     if (!s.map.path.empty()) {
         auto options = run.side_output("-map", s.map.path);
-        options.nodata.reset(); // it was for the scores: in a map, 0 means no target
+        // The nodata value is meant for the scores; the map has 0 for pixels without a target.
+        options.nodata.reset();
         raster::OutputSpec map;
         map.shape = {scene.samples, scene.lines, 1};
         map.metadata = scores.metadata;
@@ -480,8 +481,9 @@ raster::OutputSet plan_outputs(const tool::Run& run, const Settings& s, const ra
         for (const auto& name : names)
             classes.push_back({static_cast<int>(classes.size()) + 1, name});
         raster::describe_class_map(classes, options, map);
-        map.keep_nan = true; // marks missing pixels, and pixels without a score within a threshold, because 0
-                             // is not a target
+        // NaN marks missing pixels, and pixels without a target within the threshold, because 0 is not a
+        // target.
+        map.keep_nan = true;
         outputs.plan(options, map);
     }
     if (const auto* const how = std::get_if<Features>(&s.how); how != nullptr && !how->depth.empty())
@@ -510,7 +512,7 @@ bool write_virtual_scores(tool::Run& run, const Settings& s, const raster::Raste
 
 namespace {
 
-/// Sets what counts as a detection, as requested. Returns false if no pixel has a score.
+/// Sets the decision from the options. Returns false if no pixel has a score.
 bool decide(tool::Run& run, const Settings& s, const Scoring& scoring, size_t targets, double share,
             const detect::PixelMask* mask, const detect::Detector* detector, detect::Decision& decision) {
     decision.threshold = s.map.threshold;
@@ -527,15 +529,15 @@ bool decide(tool::Run& run, const Settings& s, const Scoring& scoring, size_t ta
     return true;
 }
 
-/// Returns the same decision for comparisons with scores in double precision. Scores that are stored as the
-/// same number as the threshold are also within it.
+/// Returns the decision for scores in double precision. A score also reaches the threshold if both have the
+/// same value in single precision.
 detect::Decision as_stored(const Settings& s, detect::Decision decision) {
     if (s.ranks() && decision.threshold)
         decision.threshold = detect::edge_of(static_cast<float>(*decision.threshold), s.small_is_best());
     return decision;
 }
 
-/// Runs the last pass. Returns false if no pixel is valid.
+/// Makes the pass that writes. Returns false if no pixel is valid.
 bool write_scores(tool::Run& run, const Settings& s, const raster::RasterSource& scene,
                   const stream::CubeSource& cube, raster::OutputSet outputs, detect::Detection& detection,
                   const std::vector<std::string>& names, const detect::PixelMask* mask,
@@ -544,7 +546,8 @@ bool write_scores(tool::Run& run, const Settings& s, const raster::RasterSource&
     const ScoreTally none(std::max<size_t>(1, names.size()), std::holds_alternative<Mixtures>(s.how) ? 2 : 1,
                           s.small_is_best(), !s.map.path.empty(), s.background.empty() ? nullptr : mask);
     tools::TalliedOperation<ScoreTally> tallied(detection, none, detection.output_bands().size());
-    // A device counts while it computes scores, but does not count pixels outside of a background separately.
+    // A device counts while it computes scores, but does not count pixels outside of the background
+    // separately.
     const bool counted = detection.score_counts() != nullptr && !run.ranks().several() &&
                          (s.background.empty() || s.map.path.empty());
     stream::Operation& operation = counted ? static_cast<stream::Operation&>(detection) : tallied;

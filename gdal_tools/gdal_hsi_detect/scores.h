@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The scores of gdal_hsi_detect for all methods: their outputs, the threshold of the map, the pass that
-// writes them, and the notes about them.
+// The scores of gdal_hsi_detect, for all methods: the outputs, the threshold of the map, the pass that writes
+// the scores, and notes.
 #pragma once
 
 #include "detect/pixel/pixel.h"
@@ -16,42 +16,42 @@
 
 namespace hsi::detect_tool {
 
-/// Returns a number for a message, as the shortest text that restores it.
+/// Returns a number as text for a message: the shortest text that restores the number.
 std::string number(double v);
 
-/// Adds the seconds of the kernels to the report; does nothing on the CPU.
+/// Adds the seconds spent in GPU kernels to the report. Does nothing on the CPU.
 void report_kernels(tool::Run& run, const detect::Backend& backend);
 
-/// Returns pass options whose memory is reduced by the mask, which stays in memory.
+/// Returns the options of a pass, with the memory of the mask subtracted.
 stream::PassOptions without_mask(const detect::PixelMask* mask, stream::PassOptions pass);
 
-/// Returns the pixels for statistics: those of -background that are in the run's mask.
+/// Returns the pixels that statistics use: the pixels of -background that are also in the mask of the run.
 const detect::PixelMask* counted_pixels(const tool::Run& run, const detect::PixelMask* mask);
 
-/// The source of the scores of a run: the operation of a pass, and the options of the pass.
+/// Describes how scores are computed: how to make the operation of a pass, and the options of the pass.
 struct Scoring {
     using Make = std::function<std::unique_ptr<detect::Detection>(const detect::Decision&)>;
     const stream::CubeSource& cube;
     Make make;
     std::function<stream::PassOptions(const std::string& name, double share)> pass;
-    Make make_last = make; ///< for the pass that writes
+    Make make_last = make; ///< makes the operation of the pass that writes
 };
 
-/// Returns the outputs: scores, one band per name (no name: RX), then the map if requested. \throws Error for
-/// outputs that cannot be written.
+/// Plans the outputs: the scores, with one band per name (a single band without names, for RX), then the map
+/// if requested. \throws Error if an output cannot be written.
 raster::OutputSet plan_outputs(const tool::Run& run, const Settings& s, const raster::RasterSource& source,
                                std::vector<std::string> names, const detect::Decision& decision = {});
 
-/// Writes dst as a VRT or an .hsi, if requested. It contains the detector, and a score is computed when it is
-/// read. Returns true if dst was written. \throws UsageError for settings that a VRT or an .hsi does not
-/// support.
+/// Writes dst as a VRT or an .hsi if dst has such a format. The file contains the detector, and a score is
+/// computed when it is read. Returns true if dst was written. \throws UsageError for settings that are not
+/// possible in a VRT or an .hsi.
 bool write_virtual_scores(tool::Run& run, const Settings& s, const raster::RasterSource& scene,
                           std::vector<std::string> names, const detect::Detector& detector,
                           const detect::Targets& targets);
 
-/// Makes the last passes: two for the threshold if it is one of the scores, and one that writes. share:
-/// fraction of the run's work for all these passes. mask: the background's; detector: of a single background.
-/// Returns false if no pixel has a score.
+/// Makes the last passes: two passes if the threshold is one of the scores, and one pass that writes. share:
+/// part of the progress bar for all these passes. mask: pixels of the background. detector: the detector if
+/// there is a single background; else null. Returns false if no pixel has a score.
 bool make_scores(tool::Run& run, const Settings& s, const raster::RasterSource& scene, const Scoring& scoring,
                  raster::OutputSet outputs, const std::vector<std::string>& names, double share,
                  const detect::PixelMask* mask, const detect::Detector* detector = nullptr);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The settings of gdal_hsi_detect: the values of its options, and the approach to scores that they select.
+// The settings of gdal_hsi_detect: values of options, and the approach that they select.
 #pragma once
 
 #include "detect/fit/fit.h"
@@ -24,8 +24,8 @@ using detect::Method;
 
 struct TargetOptions {
     std::string library;
-    std::vector<std::string> spectra;           ///< of the library; empty: all
-    std::vector<std::array<int64_t, 2>> pixels; ///< line, sample
+    std::vector<std::string> spectra;           ///< names of the library's spectra that are used; empty: all
+    std::vector<std::array<int64_t, 2>> pixels; ///< [line, sample] of each target pixel
     bool absorption = false;                    ///< -target-is-absorption
     double library_scale = 1;
     bool any_scale = false;
@@ -34,29 +34,29 @@ struct TargetOptions {
 };
 
 struct MapOptions {
-    std::string path;                                       ///< empty: no map
-    std::string threshold_text;                             ///< -threshold
-    std::optional<double> threshold, percent, false_alarms; ///< at most one of them
+    std::string path;                                       ///< path of -map; empty: no map
+    std::string threshold_text;                             ///< text of -threshold
+    std::optional<double> threshold, percent, false_alarms; ///< at most one of them has a value
     bool any_threshold() const { return threshold || percent || false_alarms; }
 };
 
-/// -shrinkage and -nc.
+/// The values of -shrinkage and -nc.
 struct Shrinkage {
-    std::string text;         ///< -shrinkage
-    bool best = false;        ///< auto
-    bool ledoit_wolf = false; ///< ledoit-wolf
+    std::string text;         ///< text of -shrinkage
+    bool best = false;        ///< -shrinkage auto
+    bool ledoit_wolf = false; ///< -shrinkage ledoit-wolf
     detect::Conditioning conditioning;
     bool any() const { return best || ledoit_wolf || conditioning.shrinkage > 0; }
 };
 
-/// -exclude-share and -exclude-iterations.
+/// The values of -exclude-share and -exclude-iterations.
 struct Exclusion {
     double share = 0;
     int iterations = 1;
 };
 
-/// Returns whether the scores of a single background have a known distribution if the background is normal.
-/// With -shrinkage they do not.
+/// Returns true if the scores of a single background have a known distribution, provided that the background
+/// has a normal distribution. With -shrinkage, the distribution is unknown.
 inline bool is_normal(Method method, const Exclusion& exclusion) {
     return (method == Method::rx || method == Method::ace || method == Method::mf) && exclusion.share == 0;
 }
@@ -64,63 +64,65 @@ inline bool is_normal(Method method, const Exclusion& exclusion) {
 // --- The approaches
 // ------------------------------------------------------------------------------------
 
-/// sam, sid: each pixel alone.
+/// sam and sid, which need no background.
 struct Alone {
     Method method = Method::sam;
 };
 
-/// mf, cem, ace, rx with one background.
+/// mf, cem, ace and rx with one background for all pixels.
 struct OneBackground {
     Method method = Method::ace;
-    std::string statistics; ///< a file; empty: the scene's own
+    std::string statistics; ///< file of -statistics; empty: statistics of the scene
     Shrinkage shrinkage;
     Exclusion exclusion;
 };
 
-/// rx with the ring around each pixel: its inner and outer square, in pixels.
+/// rx with a ring around each pixel as background. inner, outer: widths of the squares that bound the ring,
+/// in pixels.
 struct Rings {
     int inner = 0, outer = 0;
-    double ridge_share = detect::Ring().ridge_share; ///< -shrinkage
+    double ridge_share = detect::Ring().ridge_share; ///< value of -shrinkage
 };
 
-/// mf, cem, ace, rx with the pixel's own group.
+/// mf, cem, ace and rx with the background of the pixel's group.
 struct Groups {
     Method method = Method::ace;
-    std::string by; ///< "columns", or the map
+    std::string by; ///< "columns", or the path of the map
     int64_t columns = 1;
     Shrinkage shrinkage;
     Exclusion exclusion;
     bool by_columns() const { return by == "columns"; }
 };
 
-/// sff
+/// Settings of -method sff.
 struct Features {
-    std::vector<raster::BandChoice> ranges; ///< for every target without its own ranges
-    std::string path;                       ///< -features
+    std::vector<raster::BandChoice> ranges; ///< ranges of targets that have no ranges in -features
+    std::string path;                       ///< path of -features
     detect::FitScore score = detect::FitScore::fit;
-    std::string depth; ///< an output; empty: not requested
+    std::string depth; ///< path of -depth; empty: no such output
 };
 
-/// mtmf
+/// Settings of -method mtmf.
 struct Mixtures {
-    std::string model; ///< -mnf-model; empty: the scene's own components
+    std::string model; ///< path of -mnf-model; empty: the components of the scene
     bool any_wavelengths = false;
     std::optional<double> most_infeasible;
-    int components = 0; ///< -nc; 0: components whose noise is at most the signal
+    int components = 0; ///< -nc; 0: all components with at least as much signal as noise
 };
 
 struct Settings {
-    std::string method; ///< -method
+    std::string method; ///< text of -method
     TargetOptions target;
     MapOptions map;
-    std::string background; ///< -background; empty: all pixels
+    std::string background; ///< path of -background; empty: all pixels
     std::variant<Alone, OneBackground, Rings, Groups, Features, Mixtures> how;
 
-    /// Returns true if small scores are the best.
+    /// Returns true if smaller scores are better.
     bool small_is_best() const { return std::holds_alternative<Alone>(how); }
-    /// Returns whether the threshold is one of the scores, which must be computed first.
+    /// Returns true if the threshold is the score of a certain rank. All scores must then be computed first.
     bool ranks() const { return map.percent || (map.false_alarms && !background.empty()); }
-    double share_of_detection() const { return ranks() ? 1.0 / 3 : 1.0; } ///< of the work of all scores
+    /// Returns the fraction of the work of all passes over scores that the last pass takes.
+    double share_of_detection() const { return ranks() ? 1.0 / 3 : 1.0; }
 };
 
 } // namespace hsi::detect_tool

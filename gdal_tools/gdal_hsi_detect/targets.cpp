@@ -92,7 +92,7 @@ void DetectTargets::warn_of_mistakes(tool::Run& run, const Settings& s, const ra
 
 void DetectTargets::warn_of_emission(tool::Run& run) const {
     for (size_t k = 0; k < m_library.spectra.size(); ++k) {
-        double below = 0, all = 0; // sums of squares
+        double below = 0, all = 0; // sums of squares: of values below 0, and of all values
         for (const double v : m_library.spectra[k]) {
             below += v < 0 ? v * v : 0;
             all += v * v;
@@ -108,8 +108,8 @@ void DetectTargets::warn_of_emission(tool::Run& run) const {
 std::shared_ptr<const detect::PixelMask> read_background(tool::Run& run, const Settings& settings,
                                                          const raster::RasterSource& scene) {
     const std::string& path = settings.background;
-    // Rings use only pixels that also have scores. For the other methods, the statistics have a separate
-    // pass.
+    // A ring must use only pixels of the mask of the run. For other methods, the pass of the statistics
+    // applies the mask.
     if (path.empty())
         return std::holds_alternative<Rings>(settings.how) && run.masks_statistics() ? run.mask() : nullptr;
     std::string how;

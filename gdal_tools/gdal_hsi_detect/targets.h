@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The targets of a run, and the mask of its background.
+// The targets of a run, and the mask of the background.
 #pragma once
 
 #include "core/error.h"
@@ -17,25 +17,27 @@
 
 namespace hsi::detect_tool {
 
-/// The targets of a run, at the bands of a scene that may later lose some bands.
+/// The targets of a run, at the bands of a scene. The scene may lose bands later.
 class DetectTargets {
   public:
-    /// Reads the library, and leaves bands that it does not have out of the scene. \throws as
-    /// spectra_for_scene(), and UsageError for a pixel outside of the scene.
+    /// Reads the library. Removes bands that the library does not have from the scene. \throws the errors of
+    /// spectra_for_scene(), and UsageError if a pixel is outside of the scene.
     DetectTargets(tool::Run& run, const TargetOptions& options, std::shared_ptr<raster::RasterSource>& scene);
 
-    const std::vector<std::string>& names() const { return m_library.names; } ///< "LINE,SAMPLE" for pixels
+    /// Names of the targets; "LINE,SAMPLE" for pixels.
+    const std::vector<std::string>& names() const { return m_library.names; }
 
-    /// Returns the spectra at the bands of `scene`, which is the constructor's scene or that scene without
-    /// some bands. Empty if the pixel `missing()` has no valid spectrum there.
+    /// Returns the spectra at the bands of `scene`, which is the scene of the constructor, possibly without
+    /// some of its bands. Returns nullopt if a target pixel has no valid spectrum; missing() then names the
+    /// pixel.
     std::optional<detect::Targets> at(const raster::RasterSource& scene);
 
-    /// Returns the Error for missing targets.
+    /// Returns the Error for the target pixel without a valid spectrum.
     Error missing() const;
 
-    /// Warns about likely errors in a library, compared with the scene: other signs, other units (irrelevant
-    /// to sam, sid and sff), a spectrum of zeros, which means darkness, and for a gas a spectrum without
-    /// absorption. `backend` examines a scene on a device.
+    /// Warns about probable errors in a library, compared with the scene. These are: other signs; other units
+    /// (ignored for sam, sid and sff); a spectrum of zeros, which stands for darkness; for a gas, a spectrum
+    /// without absorption. `backend` examines a scene in device memory.
     void warn_of_mistakes(tool::Run& run, const Settings& s, const raster::RasterSource& scene,
                           detect::PixelBackend* backend = nullptr) const;
 
@@ -44,14 +46,14 @@ class DetectTargets {
 
     const std::vector<std::array<int64_t, 2>> m_pixels;
     const bool m_absorption;
-    tools::FittedSpectra m_library; ///< for pixels: only their names
-    std::vector<int> m_bands;       ///< file bands of the library's bands
+    tools::FittedSpectra m_library; ///< only the names if the targets are pixels
+    std::vector<int> m_bands;       ///< band number in the file of each band of m_library
     std::string m_missing;
 };
 
-/// Returns the pixels of -background that are also in the run's mask; null if all valid pixels are the
-/// background. Its bytes count against the memory of passes (without_mask()). \throws Error as
-/// tool::read_mask().
+/// Returns the pixels of -background that are also in the mask of the run; null if all valid pixels are
+/// background. The bytes of the mask must be subtracted from the memory of passes (without_mask()). \throws
+/// the errors of tool::read_mask().
 std::shared_ptr<const detect::PixelMask> read_background(tool::Run& run, const Settings& settings,
                                                          const raster::RasterSource& scene);
 

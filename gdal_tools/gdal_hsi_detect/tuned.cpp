@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// mtmf: uses components in which noise has unit variance.
+// mtmf: detects in components whose noise has unit variance.
 #include "gdal_hsi_detect/approaches.h"
 
 #include "core/counted.h"
@@ -29,21 +29,21 @@ namespace {
 
 using TunedComputing = tool::Computing<detect::TunedBackend>;
 
-/// Returns the number of components from which scores are computed. \throws UsageError for more components
-/// than there are.
+/// Returns the number of components that the scores use. \throws UsageError if -nc exceeds the number of
+/// components.
 int tuned_components_of(const Mixtures& how, const std::vector<double>& eigenvalues) {
     const auto all = static_cast<int>(eigenvalues.size());
     if (how.components > all)
         throw UsageError("-nc " + std::to_string(how.components) + ": MNF has " + counted(all, "component"),
                          "Use a number from 1 to " + std::to_string(all) + ".");
     if (how.components > 0) return how.components;
-    constexpr double least = 2; // signal and noise are equal
+    constexpr double least = 2; // eigenvalue at which signal and noise have equal variances
     const auto strong = static_cast<int>(
         std::count_if(eigenvalues.begin(), eigenvalues.end(), [](double l) { return l >= least; }));
     return std::min(all, std::max(2, strong));
 }
 
-/// Makes the task. matched[b] is the band of the scene for band b of the model.
+/// Makes the input of the operation. matched[b]: band of the scene for band b of the model.
 detect::TunedTask tuned_task(tool::Run& run, const Mixtures& how, const mnf::Model& model,
                              const std::vector<int>& matched, int bands, detect::Targets targets) {
     const int components = tuned_components_of(how, model.eigenvalues);
@@ -67,7 +67,7 @@ detect::TunedTask tuned_task(tool::Run& run, const Mixtures& how, const mnf::Mod
     return task;
 }
 
-/// Runs the last pass, over `cube`, a source of `scene`.
+/// Makes the pass that writes, over `cube`, a source with the values of `scene`.
 void write_tuned_scores(tool::Run& run, const Settings& s, TunedComputing& computing,
                         const raster::RasterSource& scene, const stream::CubeSource& cube,
                         const detect::TunedTask& task, const std::vector<std::string>& names, double share) {
@@ -79,7 +79,7 @@ void write_tuned_scores(tool::Run& run, const Settings& s, TunedComputing& compu
     report_kernels(run, computing.backend());
 }
 
-/// Detects with -mnf-model in one pass.
+/// Detects in one pass, with the components of -mnf-model.
 void detect_by_model(tool::Run& run, const Settings& s, const Mixtures& how, TunedComputing& computing,
                      const std::shared_ptr<raster::RasterSource>& source, DetectTargets& targets) {
     auto model = mnf::from_json(raster::read_input(how.model, largest_file::model), how.model);
@@ -106,8 +106,9 @@ void detect_among_components(tool::Run& run, const Settings& s, const Mixtures& 
     work.writes =
         static_cast<double>(source->shape().pixels()) * 8 * static_cast<double>(targets.names().size());
     if (scans)
-        work.device_reads *= 2; // the filter cannot use a scene that the statistics have left on the
-                                // device
+        // The scene is read twice, because the filter cannot use the copy of the scene that the statistics
+        // kept on the device.
+        work.device_reads *= 2;
     const auto devices = tool::choose_devices(run, "detect_tuned", work);
     TunedComputing filter(run, "detect_tuned", devices, detect::simd_target(),
                           [] { return std::make_unique<detect::TunedBackend>(); });
@@ -118,7 +119,8 @@ void detect_among_components(tool::Run& run, const Settings& s, const Mixtures& 
         throw UsageError("-nc " + std::to_string(how.components) + ": the scene has " +
                          counted(scene.shape().bands, "band"));
     plan_outputs(run, s, *scene.raster(), targets.names());
-    const auto scan = [&] { // the scene is not kept on the device, because the filter reads it itself
+    // The scene is not kept on the device, because the filter reads the scene itself.
+    const auto scan = [&] {
         return tools::make_scan(run, computing, scene.shape(), stream::Statistics::differences, true);
     };
     const auto pass = [&](bool again) { return computing.pass("covariances", again ? 0.0 : 0.5); };

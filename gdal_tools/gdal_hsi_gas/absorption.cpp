@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reads from files what the filters need to know about the gas and the sensor.
+// Reads the unit absorption of the gas and the noise of the sensor from files.
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/text.h"
@@ -44,15 +44,15 @@ std::shared_ptr<raster::RasterSource> in_ranges(tool::Run& run, const Settings& 
     return tool::only_bands(scene, used);
 }
 
-/// Returns whether a file consists of three columns without names: a number that rises by 1, a wavelength in
-/// nm, and a value.
+/// Returns true if a file has three columns without names: an index that rises by 1, a wavelength in nm, and
+/// a value.
 bool is_numbered(const std::string& path) {
-    if (raster::is_pipe_or_device(path)) return false; // the reader of libraries refuses it
+    if (raster::is_pipe_or_device(path)) return false; // the reader of libraries rejects pipes and devices
     std::string text;
     try {
         text = raster::read_input(path, largest_file::options);
     } catch (const Error&) {
-        return false; // the library has another form
+        return false; // the library has another format
     }
     std::istringstream lines(text);
     std::string line, word;
@@ -76,7 +76,7 @@ void check_absorption(tool::Run& run, const std::string& role, const std::vector
         throw Error(role + " has no negative value at the scene's bands",
                     "A unit absorption, the change of ln(radiance) per ppm m, is negative. Multiply an "
                     "absorption coefficient by -1 with -library-scale.");
-    constexpr double too_much = 0.01; // in 1/(ppm m): 100 ppm m would leave a third of the light
+    constexpr double too_much = 0.01; // in 1/(ppm m); 100 ppm m would then absorb two thirds of the light
     const double most = std::fabs(*std::max_element(
         k.begin(), k.end(), [](double a, double b) { return std::fabs(a) < std::fabs(b); }));
     if (most > too_much)
@@ -96,7 +96,7 @@ void save_absorption(tool::Run& run, const Settings& s, const raster::RasterSour
     raster::write_spectral_library(output, library, run.options().destination.history);
 }
 
-/// Returns k from the table, and removes the bands outside of the table from the scene.
+/// Returns the unit absorption k from the table. Removes bands outside of the table from the scene.
 std::vector<double> absorption_of_table(tool::Run& run, const Settings& s,
                                         std::shared_ptr<raster::RasterSource>& scene) {
     const auto table = raster::read_radiance_table(s.lut, s.conditions);

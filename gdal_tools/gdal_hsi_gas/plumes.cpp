@@ -59,7 +59,7 @@ void take_ueff(PlumeSettings& s) {
 // Pixels on the ground
 // ----------------------------------------------------------------------------------------------------------
 
-/// Steps and areas of the pixels of a grid.
+/// Sizes and areas of the pixels on the ground.
 class Ground {
   public:
     Ground(const PlumeSettings& s, const raster::RasterSource& grid)
@@ -68,20 +68,21 @@ class Ground {
         if (s.pixel_size[0] > 0) m_size = s.pixel_size;
     }
     bool known() const { return m_size || m_scale; }
-    /// Returns the area of a pixel in this row, m2.
+    /// Returns the area of a pixel in a row, in m2.
     double area(int64_t line) const {
         if (m_size) return (*m_size)[0] * (*m_size)[1];
         const auto [x, y] = metres(line);
         return std::fabs(m_gt[1] * m_gt[5] - m_gt[2] * m_gt[4]) * x * y;
     }
-    /// Returns the metres between the centres of two pixels, by the steps at the first pixel's row.
+    /// Returns the distance between the centres of two pixels in metres, with the pixel size in the row of
+    /// the first pixel.
     double distance(int64_t line, int64_t sample, int64_t to_line, int64_t to_sample) const {
         const auto l = static_cast<double>(to_line - line), s = static_cast<double>(to_sample - sample);
         if (m_size) return std::hypot(s * (*m_size)[0], l * (*m_size)[1]);
         const auto [x, y] = metres(line);
         return std::hypot((s * m_gt[1] + l * m_gt[2]) * x, (s * m_gt[4] + l * m_gt[5]) * y);
     }
-    /// Returns a position of the grid (in pixels) in its SRS.
+    /// Returns the coordinates of a position in the grid (in pixels), in the SRS of the grid.
     std::array<double, 2> place(double sample, double line) const {
         return {m_gt[0] + sample * m_gt[1] + line * m_gt[2], m_gt[3] + sample * m_gt[4] + line * m_gt[5]};
     }
@@ -91,7 +92,8 @@ class Ground {
         return m_scale->at(place(m_middle, static_cast<double>(line) + 0.5)[1]);
     }
     const double m_middle;
-    double m_gt[6] = {0, 1, 0, 0, 0, -1}; ///< the grid in which QGIS draws a scene without georeference
+    /// By default, the grid in which QGIS shows a scene without georeference.
+    double m_gt[6] = {0, 1, 0, 0, 0, -1};
     std::optional<raster::GroundScale> m_scale;
     std::optional<std::array<double, 2>> m_size;
 };
@@ -99,7 +101,7 @@ class Ground {
 // The plumes
 // ----------------------------------------------------------------------------------------------------------
 
-/// Returns the rows of a map one after another, with NaN where a pixel does not count.
+/// Reads a map row by row. Pixels outside of the mask become NaN.
 class Lines {
   public:
     using Take = std::function<void(int64_t line, const float* enhancement, const float* uncertainty)>;
@@ -140,7 +142,7 @@ class Lines {
     const stream::PixelMask* m_mask;
 };
 
-/// Returns the options with levels in ppm m.
+/// Returns the options of the search, with all levels in ppm m.
 gas::PlumeOptions options_of(tool::Run& run, const PlumeSettings& s, const Lines& lines) {
     double median = 0, deviation = 0;
     if (s.threshold.deviations || s.extent.deviations) {
@@ -172,7 +174,8 @@ std::vector<gas::Plume> find_plumes(const PlumeSettings& s, const Lines& lines,
     const auto samples = static_cast<size_t>(shape.samples);
     gas::PlumeFinder finder(shape.samples, options);
     gas::LineSmoother smoother(shape.samples, shape.lines, s.smooth);
-    const auto held = static_cast<size_t>(smoother.reach()) + 1; // rows that wait for later rows
+    // Number of rows that are kept until later rows are smoothed.
+    const auto held = static_cast<size_t>(smoother.reach()) + 1;
     std::vector<std::vector<float>> values(held), spreads(held);
     std::vector<double> smoothed(samples);
     int64_t given = 0;
@@ -193,7 +196,7 @@ std::vector<gas::Plume> find_plumes(const PlumeSettings& s, const Lines& lines,
     return finder.finish();
 }
 
-/// Facts about a plume, in the order of the fields.
+/// The properties of a plume, in the order of the output fields.
 struct Told {
     double fetch = 0, length = 0, mass = 0, mass_deviation = 0, wind = unknown, flux = unknown;
 };
@@ -271,7 +274,7 @@ void write_vectors(tool::Run& run, const PlumeSettings& s, const raster::RasterS
                  "GeoPackage (.gpkg) to store both");
 }
 
-/// Writes the numbers of the plumes row by row.
+/// Writes the map of plume numbers, row by row.
 class MapOperation final : public stream::Operation {
   public:
     explicit MapOperation(const std::vector<gas::Plume>& plumes) {
@@ -317,7 +320,8 @@ raster::OutputSet map_output(const tool::Run& run, const PlumeSettings& s, const
     raster::OutputSet outputs;
     if (s.map.empty()) return outputs;
     auto options = run.side_output("-plume-map", s.map);
-    options.nodata.reset(); // the nodata value belongs to the enhancement: 0 means no plume in a map
+    // The nodata value is meant for the enhancement; the map has 0 for pixels without a plume.
+    options.nodata.reset();
     raster::OutputSpec spec;
     spec.shape = {shape.samples, shape.lines, 1};
     spec.type = "Int32";

@@ -26,26 +26,26 @@ struct Settings {
     std::vector<std::string> range_texts;
     std::vector<raster::BandChoice> ranges;
 
-    std::string absorption;            ///< -absorption
-    std::vector<std::string> spectrum; ///< of that library
+    std::string absorption;            ///< path of -absorption
+    std::vector<std::string> spectrum; ///< name of the spectrum in the library of -absorption
     double library_scale = 1;
     tools::BandFit fit = tools::BandFit::automatic;
-    std::string save; ///< -save-absorption
-    std::string lut;  ///< -lut
+    std::string save; ///< path of -save-absorption
+    std::string lut;  ///< path of -lut
     raster::TableConditions conditions;
-    std::vector<std::string> conditions_given; ///< the given options among the conditions
+    std::vector<std::string> conditions_given; ///< names of the conditions that the user gave
 
     std::string columns_text = "1";
-    std::optional<int64_t> columns; ///< empty: all columns together
+    std::optional<int64_t> columns; ///< columns per group; empty: all columns are one group
     std::string shrinkage_text = "none";
     std::string output_text = "enhancement";
     bool no_albedo = false, no_sparsity = false;
     gas::FilterOptions filter;
-    std::string noise;           ///< -noise
-    std::optional<double> flare; ///< -flare-threshold
+    std::string noise;           ///< path of -noise
+    std::optional<double> flare; ///< value of -flare-threshold
     PlumeSettings plumes;
 
-    double molar_mass() const { return gas == Gas::ch4 ? 0.01604 : 0.04401; } ///< kg/mol
+    double molar_mass() const { return gas == Gas::ch4 ? 0.01604 : 0.04401; } ///< molar mass in kg/mol
     const char* name() const { return gas == Gas::ch4 ? "CH4" : "CO2"; }
     bool writes(gas::Output output) const {
         for (const auto one : filter.outputs)
@@ -54,15 +54,15 @@ struct Settings {
     }
 };
 
-/// Returns a number for a message, as the shortest text that restores it.
+/// Returns a number as text for a message: the shortest text that restores the number.
 std::string number(double v);
 
-/// Leaves the bands outside of the ranges, and bands without a unit absorption, out of the scene. \return k
-/// at the remaining bands. \throws Error.
+/// Removes bands outside of the ranges and bands without a unit absorption from the scene. \return the unit
+/// absorption k of the remaining bands, in 1/(ppm m). \throws Error.
 std::vector<double> unit_absorption(tool::Run& run, const Settings& s,
                                     std::shared_ptr<raster::RasterSource>& scene);
 
-/// Reads -noise at the scene's bands.
+/// Reads -noise at the bands of the scene.
 std::vector<gas::NoiseBand> read_noise(tool::Run& run, const Settings& s, const raster::RasterSource& scene);
 
 } // namespace hsi::gas_tool

@@ -22,7 +22,7 @@ struct Library {
     std::string path;
     raster::SpectralLibrary spectra;
     NameIndex names;
-    std::vector<size_t> wanted; ///< indices of spectra in the library
+    std::vector<size_t> wanted; ///< indices in the library of the spectra that rules use
 };
 
 std::string beside(const std::string& file, const std::string& name) {
@@ -39,7 +39,7 @@ std::vector<Library> read_libraries(tool::Run& run, const ReferenceOptions& opti
         for (const auto& name : file.libraries) {
             const std::string one = beside(path, name);
             raster::check_named_file(path, one);
-            // A library given by -library is known before the run begins.
+            // The library of -library was already registered as an input of the run.
             run.files()->reads("the library of rules", one, raster::files_read_with(one));
             paths.push_back(one);
         }
@@ -55,7 +55,7 @@ std::vector<Library> read_libraries(tool::Run& run, const ReferenceOptions& opti
     return libraries;
 }
 
-/// Returns the first rule that names a spectrum, for messages.
+/// Returns the first rule that refers to a spectrum, for messages.
 std::string naming(const identify::RuleFile& file, const std::string& spectrum, const std::string& path) {
     for (const auto& rule : file.rules) {
         bool named = equal_names(rule.spectrum, spectrum);
@@ -66,7 +66,7 @@ std::string naming(const identify::RuleFile& file, const std::string& spectrum, 
     return path;
 }
 
-/// Returns the spectra that `wanted` takes from this library, at the bands of the scene.
+/// Returns the wanted spectra of the library at the bands of the scene.
 raster::SpectralLibrary at_bands(tool::Run& run, const Library& library, tools::BandFit fit,
                                  const math::SpectralBands& scene) {
     auto chosen = raster::selected(library.spectra, library.wanted);

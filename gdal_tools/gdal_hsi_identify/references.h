@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The reference spectra of rules at the bands of a scene, and the scene's values, to which limits apply.
+// The reference spectra of rules at the bands of a scene, and values of the scene to which limits apply.
 #pragma once
 
 #include "identify/identify.h"
@@ -13,20 +13,20 @@
 namespace hsi::identify_tool {
 
 struct ReferenceOptions {
-    std::string library; ///< empty: the libraries of the rule file
+    std::string library; ///< path of -library; empty: the libraries that the rule file names
     tools::BandFit fit = tools::BandFit::automatic;
-    double unit = 1; ///< value of the scene for reflectance 1
+    double unit = 1; ///< value of the scene that stands for reflectance 1
 };
 
-/// Returns the spectra that the rules of a choice name, each resampled separately. `path`: path of the rule
-/// file. \throws Error that names the rule if a spectrum is missing, and if scene or library have no
-/// wavelengths.
+/// Returns the spectra that the rules in `choice` refer to. Each spectrum is resampled separately. `path`:
+/// path of the rule file. \throws Error with the name of the rule if a spectrum is missing; Error if the
+/// scene or a library has no wavelengths.
 std::vector<identify::Reference> references_of(tool::Run& run, const ReferenceOptions& options,
                                                const std::string& path, const identify::RuleFile& file,
                                                const identify::Choice& choice,
                                                const raster::RasterSource& scene);
 
-/// Returns all values (by scale and offset) of the first 65,536 valid pixels.
+/// Returns all scaled values of the first 65,536 valid pixels.
 std::vector<float> first_values(const raster::RasterSource& scene, const std::vector<double>& scale,
                                 const std::vector<double>& offset);
 

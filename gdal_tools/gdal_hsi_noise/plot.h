@@ -10,12 +10,12 @@
 
 namespace hsi::noise_tool {
 
-/// A curve. The y axis is logarithmic; values that are not above 0 are gaps.
+/// A curve. The y axis is logarithmic; values of 0 or less are gaps.
 struct Curve {
     std::string x_label, y_label;
-    std::vector<double> x, y;    ///< x ascending
-    std::vector<char> shaded;    ///< not 0: the background around this x is grey
-    std::optional<double> level; ///< a horizontal line
+    std::vector<double> x, y;    ///< x is ascending
+    std::vector<char> shaded;    ///< not 0: the background at this x is grey
+    std::optional<double> level; ///< y of a horizontal line
 };
 
 inline constexpr tools::Plot::Frame frame{900, 480, 90, 870, 30, 410};

@@ -24,19 +24,19 @@ using view::Angle;
 using view::AngleInput;
 using view::AngleInputs;
 
-/// The angles, collected from their sources.
+/// Collects angles from several sources.
 class Collected {
   public:
     Collected(const raster::Placement& place, const std::vector<Angle>& needed)
         : m_place(place), m_needed(needed) {}
-    /// Is true where the angle is needed and has no source yet.
+    /// Returns true if the angle is needed and has no source yet.
     bool wants(Angle angle) const {
         return std::find(m_needed.begin(), m_needed.end(), angle) != m_needed.end() &&
                !m_inputs[angle].known();
     }
     void add(Angle angle, double degrees) { m_inputs[angle].value = degrees; }
     void add(Angle angle, AngleInput input) { m_inputs[angle] = std::move(input); }
-    /// Adds the bands of a source, and returns the index of its first band.
+    /// Adds the bands of a source. Returns the index of its first band among all collected bands.
     int add(std::shared_ptr<const stream::CubeSource> planes) {
         const int first = m_bands;
         m_bands += planes->shape().bands;
@@ -84,14 +84,16 @@ class Collected {
 // Rasters
 // ----------------------------------------------------------------------------------------------------------
 
-/// Checks the place of a file of the scene's size: it is read pixel by pixel, and a file of another flight
-/// line would go unnoticed.
+/// Warns if a file with the size of the scene has another position. The file is used pixel by pixel, so
+/// angles of another flight line would otherwise remain unnoticed.
 void check_place(tool::Run& run, const raster::RasterSource& source, const raster::Placement& place) {
     const auto& own = source.facts().geotransform;
     if (!own || !place.geotransform) return;
     const double apart =
         normalise::pixels_apart(*place.geotransform, *own, place.shape.samples, place.shape.lines);
-    constexpr double most = 0.5, sensible = 1e4; // degrees or metres that are farther apart are refused
+    // The warning does not state distances above `sensible` pixels: one of the positions is then probably in
+    // degrees and the other in metres.
+    constexpr double most = 0.5, sensible = 1e4;
     if (apart <= most) return;
     run.warn(
         "'" + source.path() + "' has the size of the scene, but its position differs" +
@@ -99,8 +101,8 @@ void check_place(tool::Run& run, const raster::RasterSource& source, const raste
         ": check that it belongs to this flight line. The angles are used pixel by pixel");
 }
 
-/// Opens a file of the scene's size, or a file that is read by its place on the ground. With -srcwin, a file
-/// of the whole scene's size is read in the same window.
+/// Opens a file with the size of the scene, or a file that is read by its position on the ground. If -srcwin
+/// is given and the file has the size of the whole scene, the same window is read.
 std::shared_ptr<raster::RasterSource> open_plane_file(tool::Run& run, const std::string& path,
                                                       const raster::Placement& place) {
     raster::OpenOptions options;
@@ -126,7 +128,7 @@ std::shared_ptr<const stream::CubeSource> on_scene(const std::shared_ptr<raster:
     return raster::nearest_on_ground(source, place);
 }
 
-/// Returns the angle of a band in an OBS file without band names.
+/// Returns the angle of a band of an OBS file without band names.
 std::optional<Angle> angle_at(size_t band) {
     static constexpr std::array<int, 8> order{
         -1, view::sensor_azimuth, view::sensor_zenith, view::solar_azimuth, view::solar_zenith,
@@ -165,7 +167,8 @@ void add_raster(tool::Run& run, Collected& to, const std::string& path) {
 // Products
 // ----------------------------------------------------------------------------------------------------------
 
-/// Returns the file with the scene's own angles: EnMAP stores them in the XML file next to its image.
+/// Returns the path of the file with the scene's own angles. EnMAP stores them in an XML file next to the
+/// image.
 std::string own_file(const raster::RasterSource& scene) {
     const std::string& path = scene.path();
     const size_t stem = path.rfind("SPECTRAL_IMAGE");
@@ -174,7 +177,7 @@ std::string own_file(const raster::RasterSource& scene) {
     return raster::is_there(xml) ? xml : path;
 }
 
-/// Adds the angles of a product; returns false if the file is not a known product.
+/// Adds the angles of a product. Returns false if the file is not a known product.
 bool add_product(tool::Run& run, Collected& to, const std::string& path) {
     auto angles = raster::angles_of_product(path, to.place());
     if (!angles) return false;
@@ -241,7 +244,7 @@ AngleSetting parse_angle(const std::string& text) {
 }
 
 namespace {
-/// Returns days since 2000-01-01T12:00 UTC.
+/// Returns the time in days since 2000-01-01T12:00 UTC.
 double parse_time(const std::string& text) {
     int year = 0, month = 0, day = 0, hour = 0, minute = 0, used = 0;
     double second = 0;
@@ -261,10 +264,11 @@ double parse_time(const std::string& text) {
            minute < 60;
     if (!good)
         throw UsageError("-time: '" + text + "' is not a time", "Write it as 2022-08-28T10:19:16Z (UTC).");
-    // Days of the Gregorian calendar, with years that begin in March so that leap days come last.
+    // Counts days of the Gregorian calendar. The year begins in March, so that the leap day is the last day
+    // of a year.
     const int y = month > 2 ? year : year - 1, m = month > 2 ? month - 3 : month + 9;
     const int64_t days = int64_t{365} * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day - 1;
-    constexpr int64_t of_2000 = 730425; // 2000-01-01 in this count
+    constexpr int64_t of_2000 = 730425; // number of the day 2000-01-01 in this count
     return static_cast<double>(days - of_2000) + (hour - 12 + minute / 60.0 + second / 3600) / 24;
 }
 } // namespace

@@ -11,7 +11,7 @@
 namespace hsi::normalise_tool {
 namespace {
 
-// Enough for a campaign of 500 flight lines and 400 bands
+// This is enough for a campaign of 500 flight lines and 400 bands.
 constexpr uint64_t most_model_bytes = uint64_t{4} << 30;
 
 } // namespace

@@ -12,11 +12,11 @@
 
 namespace hsi::normalise_tool {
 
-/// \throws Error that names the file.
+/// Reads a model. \throws Error with the file name.
 normalise::Model read_model(const std::string& path);
 
 /// Reads the model of -apply, or HyTools' coefficients of topography and BRDF from one or two files. Replaces
-/// `scene` by the scene with the model's bands. \throws Error that names the file.
+/// `scene` by the scene with only the bands of the model. \throws Error with the file name.
 normalise::Model read_applied(tool::Run& run, const std::vector<std::string>& files,
                               std::shared_ptr<raster::RasterSource>& scene);
 

@@ -19,7 +19,7 @@ using normalise::Brdf;
 using normalise::Geometric;
 using normalise::Topography;
 
-/// Returns an option's value in hundredths.
+/// Returns the value of an option in hundredths.
 int hundredths(const std::string& option, double v) {
     const double h = std::round(100 * v);
     constexpr double near = 1e-6;
@@ -60,7 +60,7 @@ void take_bins(Settings& s) {
     }
 }
 
-/// Options that apply to a fit.
+/// Options that are used for a fit.
 constexpr const char* fit_options[] = {"topography", "brdf",      "volume",    "geometric",
                                        "b-r",        "h-b",       "ndvi",      "bins",
                                        "min-pixels", "min-slope", "min-cos-i", "solar-zenith"};
@@ -88,7 +88,7 @@ void take_method(Settings& s, const tool::Call& call) {
     s.binning.solar_zenith = v;
 }
 
-/// Refuses options of a correction or fit that the call does not make.
+/// Rejects options of a correction or of a fit if the call makes no correction or fit.
 void refuse_unused(const Settings& s, const tool::Call& call) {
     const auto refuse = [&](std::initializer_list<const char*> names, const std::string& required) {
         for (const char* const name : names)

@@ -22,12 +22,13 @@ struct Settings {
     normalise::Binning binning;
     AngleSettings angles;
     bool append = false, has_source = false;
-    std::vector<std::string> given; ///< fit options on the command line
+    std::vector<std::string> given; ///< names of the fit options that the user gave
 };
 
-/// Checks options against each other and converts their texts to values. \throws UsageError.
+/// Checks options against each other, and converts their texts to values. \throws UsageError.
 void settle(Settings& s, const tool::Call& call);
-/// \throws Error that names the first given option that has another value in the model of the file `path`.
+/// Compares the given options with a model. `path`: file of the model. \throws Error with the first option
+/// whose value differs from the value in the model.
 void refuse_other_options(const Settings& s, const normalise::Model& model, const std::string& path);
 
 } // namespace hsi::normalise_tool

@@ -35,31 +35,33 @@ void draw_box(Canvas& canvas, int64_t x0, int64_t y0, int64_t width, int64_t hei
             canvas.set(x, y, colour);
 }
 
-/// Is a position in pixels of the panel where a coordinate is round.
+/// A position in pixels of the panel at which the coordinate is a round number.
 struct Mark {
     double at;
     std::string text;
 };
 
-/// Returns the round coordinates between the first and last edge of `pixels`, at least `apart` pixels apart.
+/// Returns the round coordinates between two edges of the panel, at least `apart` pixels from each other.
+/// first, last: coordinates of the edges; pixels: distance of the edges.
 std::vector<Mark> marks_between(double first, double last, int64_t pixels, int64_t apart) {
     std::vector<Mark> marks;
     const double range = std::fabs(last - first);
     if (!(range > 0)) return marks;
     double unit = tools::tick_distance(range);
     while (unit / range * static_cast<double>(pixels) < static_cast<double>(apart) && unit < range)
-        unit = tools::tick_distance(unit * 10); // the next larger distance
+        unit = tools::tick_distance(unit * 10); // tries the next larger distance of marks
     for (double k = std::ceil(std::min(first, last) / unit); k * unit <= std::max(first, last); ++k)
         marks.push_back(
             {(k * unit - first) / (last - first) * static_cast<double>(pixels), number_text(k * unit + 0.0)});
     return marks;
 }
 
-/// Holds the georeference of a panel.
+/// The georeference of a panel.
 struct Ground {
-    std::vector<Mark> x, y;          ///< empty if the scene is rotated
-    std::optional<double> metres;    ///< width of a pixel of the panel across the picture
-    double north_x = 0, north_y = 0; ///< unit vector to the north in the picture; 0 if unknown
+    std::vector<Mark> x, y;       ///< empty if the scene is rotated
+    std::optional<double> metres; ///< width of a pixel of the panel, in metres
+    /// Unit vector to the north, in pixels of the picture; (0, 0) if unknown.
+    double north_x = 0, north_y = 0;
 };
 
 Ground ground_of(const FramedPanel& panel) {
@@ -75,7 +77,7 @@ Ground ground_of(const FramedPanel& panel) {
     ground.metres = sx * std::hypot(g[1] * metres[0], g[4] * metres[1]);
     const double area = g[1] * g[5] - g[2] * g[4];
     if (area == 0) return ground;
-    // A step to the north in pixels is the second column of the inverse.
+    // A step to the north, in pixels, is the second column of the inverse of the geotransform's matrix.
     const double north_x = -g[2] / area, north_y = g[1] / area, length = std::hypot(north_x, north_y);
     ground.north_x = north_x / length;
     ground.north_y = north_y / length;
@@ -85,7 +87,7 @@ Ground ground_of(const FramedPanel& panel) {
     return ground;
 }
 
-/// Returns the largest of 1, 2 or 5 times a power of ten that is at most `most`.
+/// Returns the largest number of the form 1, 2 or 5 times a power of ten that is not above `most`.
 double round_below(double most) {
     const double power = std::pow(10, std::floor(std::log10(most)));
     for (const double times : {5.0, 2.0})
@@ -107,7 +109,7 @@ void draw_scale_bar(Canvas& canvas, int64_t x0, int64_t y0, int64_t width, doubl
     tools::draw_text(canvas, x0 + length + 8, y0 - 6, length_text(metres));
 }
 
-/// Draws a triangle that points to the north, with an N next to it.
+/// Draws a triangle that points north, with an N next to it.
 void draw_arrow(Canvas& canvas, double cx, double cy, double north_x, double north_y) {
     constexpr double half = 14, wide = 7;
     for (auto y = static_cast<int64_t>(cy - half) - 1; static_cast<double>(y) <= cy + half + 1; ++y)
@@ -165,12 +167,12 @@ Canvas framed(const Canvas& picture, const std::string& title, bool frame, const
     int64_t left = 0, above = title.empty() ? 0 : text_row + margin, below = 0, right = 0;
     for (const Mark& mark : ground.y) {
         left = std::max(left, margin + width_of(mark.text) + tick + 4);
-        above = std::max(above, margin); // half of a coordinate at the corner
+        above = std::max(above, margin); // space for half of the coordinate at the corner
     }
     if (!ground.x.empty()) {
         left = std::max(left, margin);
         below += tick + text_row;
-        right = 5 * letter_width; // half of a coordinate at the corner
+        right = 5 * letter_width; // space for half of the coordinate at the corner
     }
     const bool drawn = ground.metres.has_value();
     if (drawn) below += 40;

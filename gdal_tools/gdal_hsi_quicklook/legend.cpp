@@ -6,9 +6,10 @@
 namespace hsi::quicklook_tool {
 namespace {
 
-constexpr size_t longest_name = 32; ///< characters of a class name in the legend
+constexpr size_t longest_name = 32; ///< maximum number of characters of a class name in the legend
 
-/// The number distinguishes classes whose names look alike in these letters.
+/// Returns the text of an entry. The class number distinguishes classes whose names look alike in the letters
+/// of the canvas.
 std::string legend_text(const Entry& e) {
     return e.name.empty() ? "Class " + std::to_string(e.value)
                           : std::to_string(e.value) + " " + tools::plain_letters(e.name, longest_name);

@@ -10,26 +10,26 @@
 
 namespace hsi::quicklook_tool {
 
-constexpr int64_t legend_line = 20; ///< pixels
+constexpr int64_t legend_line = 20; ///< height of a line of the legend, in pixels
 
 using tools::Canvas;
 using tools::Rgb;
 
-/// A class of the legend with its colour.
+/// An entry of the legend: a class and its colour.
 struct Entry {
-    std::string name; ///< empty: no name
+    std::string name; ///< class name; empty if the class has no name
     Rgb colour{};
     int value = 0;
     bool seen = false;
 };
 
-/// Returns the width of the legend with these names; 0 without names.
+/// Returns the width of a legend with these entries, in pixels; 0 if there are no entries.
 int64_t legend_width(const std::vector<Entry>& entries);
 
-/// Draws the classes below each other, from the top of column x0 on.
+/// Draws the entries below each other. x0: left edge; the first entry is at the top of the canvas.
 void draw_legend(Canvas& canvas, int64_t x0, const std::vector<Entry>& entries);
 
-/// Limits the legend to the height of the panels, and to 64 classes, so that it is readable.
+/// Shortens the legend to the height of the panels and to 64 classes, so that it is readable.
 void shorten_legend(tool::Run& run, std::vector<Entry>& legend, int64_t high);
 
 } // namespace hsi::quicklook_tool

@@ -19,18 +19,18 @@ namespace {
 
 using tools::Plot;
 
-constexpr size_t most_groups = 40; ///< lines of a legend
+constexpr size_t most_groups = 40; ///< maximum number of entries of a legend
 
-/// Bands in the order of the file, reversed where wavelengths fall.
+/// The bands that are shown, in the order of the file; in reverse order if most wavelengths fall.
 struct Places {
     std::vector<size_t> band;
-    std::vector<double> x;    ///< of each band
-    std::vector<char> parted; ///< true where a gap or another detector begins before the band
+    std::vector<double> x;    ///< position of each band on the x axis
+    std::vector<char> parted; ///< true if a gap or another detector is before the band
 };
 
-/// Finds gaps and detectors. Bands that a list leaves out, and deleted channels, are gaps: a missing number
-/// between two bands of the file or, without numbers, more than five times the usual distance. Where
-/// wavelengths go back, the next detector begins.
+/// Finds gaps and detectors. Bands that are missing in a list and deleted channels are gaps. A gap is a
+/// missing number between two bands of the file, or a distance of more than five times the median distance.
+/// If a wavelength is not larger than the previous one, another detector begins.
 Places places_of(const SpectraPlot& s, size_t bands) {
     Places places;
     const auto x_of = [&](size_t b) {
@@ -62,7 +62,7 @@ Places places_of(const SpectraPlot& s, size_t bands) {
     return places;
 }
 
-/// Calls take(places from, places to) for each run of bands with values.
+/// Calls take(from, to) for each run of bands with values. from, to: indices in `places`.
 template <class Take>
 void each_run(const Places& places, const std::vector<double>& values, Take take) {
     size_t from = 0;
@@ -116,13 +116,13 @@ void draw_values(Plot& plot, const Places& places, const std::vector<double>& va
         std::vector<Plot::Point> points;
         for (size_t k = from; k < to; ++k)
             points.push_back(point_of(plot, places.x[k], values[places.band[k]]));
-        if (points.size() == 1) // a band between two gaps
+        if (points.size() == 1) // a single band between two gaps is drawn as a short line
             points = {{points[0][0] - 2, points[0][1]}, {points[0][0] + 2, points[0][1]}};
         plot.curve(points, how.colour, width, how.dashed);
     });
 }
 
-/// Draws the continuum of a spectrum in a range, and marks where its absorption feature is deepest.
+/// Draws the continuum of a spectrum in a range, and marks the deepest point of its absorption feature.
 void draw_feature(Plot& plot, const SpectraPlot& s, const DrawnSpectrum& one, const raster::BandChoice& range,
                   const tools::Rgb& colour) {
     std::vector<double> x, y;

@@ -13,23 +13,24 @@ namespace hsi::spectra_tool {
 
 struct DrawnSpectrum {
     std::string name;
-    std::vector<double> values;    ///< one per band; NaN: a gap
-    std::vector<double> deviation; ///< likewise; empty: unknown
-    size_t group = 0;              ///< spectra of one group have one colour and one entry in the legend
+    std::vector<double> values;    ///< one value per band; NaN: a gap in the curve
+    std::vector<double> deviation; ///< standard deviation per band; empty: unknown
+    size_t group = 0; ///< index of the group; spectra of a group have one colour and one entry in the legend
 };
 
 struct SpectraPlot {
     std::string value_label;
-    std::vector<double> wavelengths_nm; ///< one per band; NaN: the band is not shown; empty: bands by number
-    std::vector<int> numbers;           ///< of the bands; a missing band is a gap; empty: unknown
+    /// One wavelength per band; NaN: the band is not shown; empty: bands are shown by number.
+    std::vector<double> wavelengths_nm;
+    std::vector<int> numbers; ///< band numbers; a missing number is a gap in the curve; empty: unknown
     std::vector<DrawnSpectrum> spectra;
-    std::vector<std::string> groups;        ///< their names
+    std::vector<std::string> groups;        ///< names of the groups
     std::vector<raster::BandChoice> ranges; ///< ranges in which continuum and feature are drawn
 };
 
 inline constexpr tools::Plot::Frame spectra_frame{1000, 600, 100, 900, 40, 520};
 
-/// \throws Error if no band has a position, or if no spectrum has a value.
+/// Returns the plot. \throws Error if no band has a position on the x axis, or if no spectrum has a value.
 tools::Plot plot_of(const SpectraPlot& plot);
 
 } // namespace hsi::spectra_tool

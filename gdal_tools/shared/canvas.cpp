@@ -12,7 +12,7 @@
 namespace hsi::tools {
 namespace {
 
-/// Letters of 5 x 7 pixels from ' ' to '~': five columns each, the lowest bit on top.
+/// Bitmaps of the letters from ' ' to '~', 5 x 7 pixels each: five columns, with the lowest bit on top.
 constexpr uint8_t letters[][5] = {
     {0x00, 0x00, 0x00, 0x00, 0x00}, {0x00, 0x00, 0x5f, 0x00, 0x00}, {0x00, 0x07, 0x00, 0x07, 0x00},
     {0x14, 0x7f, 0x14, 0x7f, 0x14}, {0x24, 0x2a, 0x7f, 0x2a, 0x12}, {0x23, 0x13, 0x08, 0x64, 0x62},
@@ -72,7 +72,7 @@ class Painting final : public stream::Operation {
     const Canvas& m_canvas;
 };
 
-/// The points of a PDF page, 72 per inch, for pixels.
+/// Returns a length in pixels as points of a PDF page (72 per inch).
 std::string page_points(int64_t pixels) {
     constexpr std::array<const char*, 4> quarters = {"", ".25", ".5", ".75"};
     return std::to_string(3 * pixels / 4) + quarters[static_cast<size_t>(3 * pixels % 4)];
@@ -81,12 +81,12 @@ std::string page_points(int64_t pixels) {
 } // namespace
 
 std::string plain_letters(std::string_view text, size_t longest) {
-    // The letters from U+00C0 on.
+    // Latin letters without accents, for the characters from U+00C0 on.
     static const std::string latin = "AAAAAAACEEEEIIIIDNOOOOOxOUUUUYPsaaaaaaaceeeeiiiidnooooo/ouuuuypy";
     std::string out;
     while (!text.empty()) {
         const char32_t code = take_character(text);
-        if (code >= 0x300 && code <= 0x36f) continue; // an accent that follows its letter
+        if (code >= 0x300 && code <= 0x36f) continue; // a combining accent after its letter
         if (code >= ' ' && code <= '~')
             out += static_cast<char>(code);
         else
@@ -113,7 +113,7 @@ std::string Canvas::svg() const {
                       " style='image-rendering:pixelated' xlink:href='data:image/png;base64," +
                       raster::packed_picture(m_samples, m_lines, m_values) + "'/>\n";
     for (const Text& text : m_texts) {
-        // The base line begins at the lower left corner of the letters, seen in their direction.
+        // The base line begins at the lower left corner of the letters, seen in the direction of writing.
         const std::string x = std::to_string(text.upwards ? text.x + letter_height : text.x),
                           y = std::to_string(text.upwards ? text.y : text.y + letter_height);
         svg += "<text x='" + x + "' y='" + y + "' textLength='" +
@@ -130,8 +130,8 @@ std::string Canvas::pdf() const {
     for (const Rgb& colour : m_values)
         pixels.append(colour.begin(), colour.end());
     const std::string width = std::to_string(m_samples), height = std::to_string(m_lines);
-    // The unit of the contents is a pixel, upwards from the lower left corner. Letters of Courier are 0.6
-    // times the size of the font wide.
+    // The unit of the contents is one pixel, counted upwards from the lower left corner. A letter of Courier
+    // is 0.6 times as wide as the font size.
     std::string contents =
         "0.75 0 0 0.75 0 0 cm q " + width + " 0 0 " + height + " 0 0 cm /I Do Q\nBT /F 20 Tf\n";
     for (const Text& text : m_texts) {
@@ -157,7 +157,8 @@ std::string Canvas::pdf() const {
                    " /ColorSpace /DeviceRGB /BitsPerComponent 8 /Filter /FlateDecode",
                raster::deflated(pixels)),
         "<< /Type /Font /Subtype /Type1 /BaseFont /Courier >>"};
-    std::string pdf = "%PDF-1.4\n%\xe2\xe3\xcf\xd3\n", table = "0000000000 65535 f \n"; // not a text
+    // Bytes above 127 show programs that the file is binary.
+    std::string pdf = "%PDF-1.4\n%\xe2\xe3\xcf\xd3\n", table = "0000000000 65535 f \n";
     for (size_t k = 0; k < objects.size(); ++k) {
         const std::string offset = std::to_string(pdf.size());
         table += std::string(10 - offset.size(), '0') + offset + " 00000 n \n";
@@ -175,7 +176,7 @@ std::string escaped_text(const std::string& text) {
         if (c == '&' || c == '<' || c == '>' || c == '\'')
             out += "&#" + std::to_string(code) + ";";
         else
-            out += code < ' ' ? ' ' : c; // XML has no control characters
+            out += code < ' ' ? ' ' : c; // control characters are not allowed in XML
     }
     return out;
 }

@@ -17,11 +17,12 @@ namespace hsi::tools {
 
 using Rgb = std::array<uint8_t, 3>;
 
-/// Red, green and blue; initially white. A canvas of an SVG or a PDF keeps texts instead of drawing them.
+/// A picture of red, green and blue values; initially white. A canvas for an SVG or a PDF stores texts
+/// instead of drawing them.
 class Canvas {
   public:
     struct Text {
-        int64_t x, y; ///< as draw_text() has them
+        int64_t x, y; ///< position as in draw_text()
         std::string letters;
         bool upwards;
     };
@@ -34,10 +35,10 @@ class Canvas {
     bool keeps_texts() const { return m_keeps_texts; }
     const std::vector<Text>& texts() const { return m_texts; }
     void keep(Text text) { m_texts.push_back(std::move(text)); }
-    /// Copies `other`; its upper left corner comes to x0, y0.
+    /// Copies `other` to this canvas, with its upper left corner at (x0, y0).
     void paste(int64_t x0, int64_t y0, const Canvas& other);
     std::string svg() const;
-    /// Returns a document of one page, 96 pixels per inch.
+    /// Returns a PDF document of one page, with 96 pixels per inch.
     std::string pdf() const;
     /// Sets a pixel; does nothing outside of the picture.
     void set(int64_t x, int64_t y, const Rgb& colour) {
@@ -52,22 +53,24 @@ class Canvas {
     std::vector<Text> m_texts;
 };
 
-inline constexpr int64_t letter_width = 12, letter_height = 14; ///< pixels, including the gap after a letter
+/// Size of a letter in pixels, including the gap after the letter.
+inline constexpr int64_t letter_width = 12, letter_height = 14;
 
-/// Returns a text in the available letters: accents are dropped, and a character without a Latin letter
-/// becomes a question mark. A text of more than `longest` letters is cut.
+/// Returns a text that consists only of the letters that the canvas can draw. Accents are dropped, and other
+/// characters become question marks. A text of more than `longest` letters is cut.
 std::string plain_letters(std::string_view text, size_t longest);
 
-/// Returns a text for XML: field names may hold any characters.
+/// Returns a text with the special characters of XML escaped. Field names may contain any characters.
 std::string escaped_text(const std::string& text);
 
-/// Draws black text with the upper left corner at x0, y0; upwards: rotated counter-clockwise, with the lower
-/// left corner there. text: result of plain_letters(). A canvas that keeps texts stores it.
+/// Draws black text with its upper left corner at (x0, y0). upwards: true for text that is rotated
+/// counter-clockwise, with its lower left corner at (x0, y0). text: result of plain_letters(). A canvas that
+/// keeps texts stores the text.
 void draw_text(Canvas& canvas, int64_t x0, int64_t y0, const std::string& text, bool upwards = false);
 
-/// Returns the raster of a picture, three bands of Byte, for OutputSet::check().
+/// Returns the description of a picture as a raster with three bands of type Byte, for OutputSet::check().
 raster::OutputSet picture_output(const raster::OutputOptions& options, int64_t samples, int64_t lines);
-/// Writes and commits the picture; `share` is its part of the run's progress.
+/// Writes and commits the picture. share: part of the progress bar.
 void write_picture(tool::Run& run, const raster::OutputOptions& options, const Canvas& canvas, double share);
 
 } // namespace hsi::tools

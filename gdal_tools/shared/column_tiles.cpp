@@ -29,7 +29,7 @@ void warn_of_map_columns(tool::Run& run, const std::string& what, const raster::
 void set_column_tiles(const std::string& what, int64_t columns, const stream::CubeSource& cube,
                       const stream::Operation& operation, stream::PassOptions& pass) {
     if (pass.tile_samples > 0) return;
-    // Each line of each band of a tile is a separate call
+    // Each line of each band of a tile is read by a separate call, so wide tiles are better.
     constexpr int64_t cache_line = 16, tiles_a_lane = 2;
     const auto shape = cube.shape();
     const int64_t group = std::min(columns, shape.samples);
@@ -64,7 +64,8 @@ in_memory_for_columns(tool::Run& run, const std::shared_ptr<raster::RasterSource
     if (run.ranks().several() || (source->facts().access == raster::Access::raw && !source->facts().remote) ||
         bytes > tool::half(run.buffer_memory()) || source->shape().samples == 1)
         return source;
-    class Filling final : public stream::Operation { // reads values for the source, which keeps them
+    // Reads all values. The source keeps them in memory.
+    class Filling final : public stream::Operation {
         class Nothing final : public stream::Worker {
             void process(const Tile&, const CubeView<float>&, const std::vector<CubeView<float>>&) override {}
         };

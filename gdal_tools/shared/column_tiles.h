@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Passes over groups of columns (stream/column_strips.h): how they read a scene.
+// Passes over groups of columns (stream/column_strips.h): warnings, tiles and memory.
 #pragma once
 
 #include "raster/raster_source.h"
@@ -12,18 +12,18 @@
 
 namespace hsi::tools {
 
-/// Warns if the scene is a map, whose columns are not detectors of a scanner. `what`: the option, for
+/// Warns if the scene is a map: its columns are not detectors of a scanner. `what`: name of the option, for
 /// messages.
 void warn_of_map_columns(tool::Run& run, const std::string& what, const raster::RasterSource& source);
 
-/// Sets tiles of whole groups, unless the user forces a size: a few per lane, as memory allows. \throws Error
-/// if memory is too small for one group.
+/// Sets tiles of whole groups: a few tiles per thread, as memory allows. Does nothing if the user has set a
+/// tile size. \throws Error if memory is too small for one group.
 void set_column_tiles(const std::string& what, int64_t columns, const stream::CubeSource& cube,
                       const stream::Operation& operation, stream::PassOptions& pass);
 
-/// Returns the scene itself, or a copy in memory if there is room. Groups of columns are read with all lines,
-/// and so in small pieces. An uncompressed file is in the system's cache, so reading it is faster than
-/// clearing the pages of a copy.
+/// Returns the scene, or a copy in memory if enough memory is free. Groups of columns are read with all
+/// lines, and therefore in small pieces. An uncompressed file is in the page cache; reading the file is then
+/// faster than filling a copy.
 std::shared_ptr<const stream::CubeSource>
 in_memory_for_columns(tool::Run& run, const std::shared_ptr<raster::RasterSource>& source);
 

@@ -48,8 +48,8 @@ stream::PassOptions without_held_memory(PcaComputing& computing, stream::PassOpt
 std::unique_ptr<stream::StatisticsScan> make_scan(const tool::Run& run, PcaComputing& computing,
                                                   const stream::CubeShape& scene, stream::Statistics what,
                                                   bool on_device) {
-    // The pixels are not kept where the projection uses other pixels than the statistics, and need not be
-    // kept if the scene is on the device.
+    // The pixels are not kept if -mask selects pixels for the statistics, because the projection uses all
+    // pixels. They need not be kept if the scene is already in device memory.
     const uint64_t to_keep = run.masks_statistics() || on_device ? 0 : computing.device_memory();
     return computing->make_scan(scene, what, to_keep);
 }
@@ -126,7 +126,7 @@ mnf::Model fit_noise_scene(const tool::Scene& scene, const stream::SceneStatisti
                  ", which determines the greatest snr");
     const double by_chance = mnf::chance_snr(model.pairs, model.components);
     if (std::isfinite(by_chance)) run.report()["snr_by_chance"] = by_chance;
-    // The estimated noise is as strong as the signal.
+    // By chance, the estimated signal can then be as strong as the noise.
     if (by_chance >= 1 && model.pairs > model.components) {
         char snr[32];
         std::snprintf(snr, sizeof snr, "%.3g", by_chance);
@@ -160,7 +160,7 @@ void print_components(tool::Run& run, const pca::Model& model) {
     }
 }
 
-// Into dst
+// Output in dst
 // ----------------------------------------------------------------------------------------------------------
 
 void add_component_count_option(tool::Builder& args, ProjectionSettings& s) {
@@ -204,8 +204,8 @@ void check_output(const tool::Run& run, const raster::OutputSpec& spec, const ra
 
 namespace {
 
-/// Writes dst as a VRT or an .hsi: each band is a dot product of the source's bands, computed when it is
-/// read.
+/// Writes dst as a VRT or an .hsi. Each band is a dot product of the source's bands, which is computed when
+/// the band is read.
 void write_virtual_transform(tool::Run& run, const raster::RasterSource& like,
                              const pca::Transform& transform, const raster::OutputSpec& spec) {
     tool::write_virtual(
@@ -226,7 +226,7 @@ void write_virtual_transform(tool::Run& run, const raster::RasterSource& like,
         });
 }
 
-/// Counts the pixels with a value on their way to a file.
+/// Counts the pixels with a value, and passes all pixels on to another sink.
 class ValidCount final : public stream::SharedSink {
   public:
     explicit ValidCount(stream::SharedSink& to) : m_to(to) {}
@@ -243,7 +243,7 @@ class ValidCount final : public stream::SharedSink {
         m_valid += valid;
         m_to.write(core, src);
     }
-    int64_t valid() const { return m_valid; } ///< count of this rank
+    int64_t valid() const { return m_valid; } ///< number of valid pixels of this rank
 
   private:
     stream::SharedSink& m_to;
@@ -271,7 +271,7 @@ void run_transform(tool::Run& run, PcaComputing& computing, const stream::CubeSo
 
 namespace {
 
-/// Transforms the scene that a scan of the backend has read, from where it is now.
+/// Transforms a scene that a scan of the backend has read. Takes the scene from device memory if it is there.
 class SceneTransform {
   public:
     SceneTransform(const tool::Scene& scene, PcaComputing& computing, pca::Transform transform)
@@ -313,7 +313,7 @@ void project_scene(const tool::Scene& scene, PcaComputing& computing, pca::Trans
 
 namespace {
 
-/// Returns "MNF3" for "MNF3 (filtered)": the name of a component of any tool; empty for other bands.
+/// Returns the name of a component: "MNF3" for "MNF3 (filtered)"; empty if the band is not a component.
 std::string component_name(const std::string& band) {
     for (const char* prefix : {"PC", "MNF"}) {
         const size_t begin = std::char_traits<char>::length(prefix);
@@ -348,7 +348,8 @@ raster::OutputSpec model_band_spec(const stream::CubeShape& scene, const model::
     raster::OutputSpec spec;
     spec.shape = {scene.samples, scene.lines, static_cast<int>(model.mean.size())};
     spec.holes = true;
-    bool numbered = false; // true if neither wavelengths nor their order identify the bands
+    // True if bands must be identified by number, because wavelengths and order are not sufficient.
+    bool numbered = false;
     for (size_t b = 0; b < model.mean.size(); ++b)
         numbered |= model.bands[b] != static_cast<int>(b) + 1;
     numbered &= !model::all_known(model.wavelengths_nm);
@@ -371,7 +372,7 @@ raster::OutputSpec model_band_spec(const stream::CubeShape& scene, const model::
     return spec;
 }
 
-// Into planes
+// Output in planes
 // ----------------------------------------------------------------------------------------------------------
 
 ComponentPlanes project_into_planes(tool::Scene& scene, PcaComputing& computing,
@@ -400,7 +401,7 @@ ComponentPlanes project_into_planes(tool::Scene& scene, PcaComputing& computing,
         pass.memory -= std::min(pass.memory, made.held_bytes());
         tool::run_pass(scene.run(), projection.source(), projection.operation(), {to.get()}, pass);
     }
-    scene.release(); // the copy in memory is no longer needed
+    scene.release(); // frees the copy of the scene in memory
     return made;
 }
 

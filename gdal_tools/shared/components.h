@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The components of a scene by PCA or MNF: statistics and model, the projection into dst or into planes, and
-// the use of a saved model, forward and inverse.
+// The components of a scene by PCA or MNF: statistics, model, projection into dst or into planes, and the use
+// of a saved model, forward or inverse.
 #pragma once
 
 #include "core/counted.h"
@@ -29,47 +29,50 @@ namespace hsi::tools {
 
 using PcaComputing = tool::Computing<pca::Backend>;
 
-/// Returns the work of statistics (with this cost per pixel and pair of bands) and projection, or of the
-/// projection alone.
+/// Returns the work of the projection; with `scan`, also the work of the statistics. `statistics`: cost of
+/// the statistics per pixel and pair of bands.
 tool::Work projection_work(const stream::CubeShape& scene, int components, bool scan,
                            const Cost& statistics = pca::cost::covariance);
 
-/// Returns -nc as given, or by default 7, at most the number of bands. Throws UsageError that names the
-/// range.
+/// Returns the value of -nc. By default this is 7, or the number of bands if there are fewer. \throws
+/// UsageError with the allowed range.
 int component_count(int asked, bool given, int bands);
 
-/// Returns a pass whose device memory excludes the data that the backend keeps there.
+/// Returns the options of a pass, with the device memory reduced by the data that the backend keeps on the
+/// device.
 stream::PassOptions without_held_memory(PcaComputing& computing, stream::PassOptions pass);
 
-/// Returns the scan of the backend. A device keeps the values for the projection if it can and if the scene
-/// is not already `on_device`.
+/// Returns the scan of the backend. A device keeps the values for the projection if they fit, unless the
+/// scene is already in device memory (`on_device`).
 std::unique_ptr<stream::StatisticsScan> make_scan(const tool::Run& run, PcaComputing& computing,
                                                   const stream::CubeShape& scene, stream::Statistics what,
                                                   bool on_device = false);
 
-/// Returns a function for tool::Scene::watch_values() that finds the extremes of a scene on a device.
-/// `computing` must outlive it.
+/// Returns a function for tool::Scene::watch_values() that finds the minimum and maximum of each band of a
+/// scene on a device. `computing` must outlive the function.
 stream::RangeWatch::FindExtremes find_extremes_with(const tool::Scene& scene, PcaComputing& computing);
 
-/// Makes one pass `name` over the scene, which also finds the extremes of its bands.
+/// Makes one pass over the scene, which also finds the minimum and maximum of each band. name: name of the
+/// pass.
 stream::SceneStatistics scan_scene(tool::Scene& scene, PcaComputing& computing, stream::Statistics what,
                                    const char* name, double share);
 
-/// Returns the model of a scanned scene, or of `given` statistics with their source and extremes. Adds the
-/// explained variance to the report.
+/// Returns the model of a scanned scene. With `given`, the model of these statistics. Adds the explained
+/// variance to the report.
 pca::Model fit_scene(const tool::Scene& scene, const stream::SceneStatistics& statistics,
                      const pca::FitOptions& options, const GivenStatistics* given = nullptr);
 
-/// Returns the MNF of a scanned scene (with differences), and gives notes to the user. `kept` gets the
-/// model's bands among the scene's. minimum, maximum: of the scene's bands, or empty if unknown.
+/// Returns the MNF model of a scanned scene; the moments must include differences. Prints notes for the user.
+/// `kept` is set to the indices of the model's bands in the scene. minimum, maximum: per band of the scene;
+/// empty if unknown.
 mnf::Model fit_noise_scene(const tool::Scene& scene, const stream::SceneStatistics& moments,
                            const std::vector<float>& minimum, const std::vector<float>& maximum,
                            std::vector<int>& kept);
 
-/// Prints the explained variance for users, once the progress bar is complete.
+/// Prints the explained variance for the user, after the progress bar is complete.
 void print_components(tool::Run& run, const pca::Model& model);
 
-// --- Into dst: gdal_hsi_pca and gdal_hsi_mnf
+// --- Output in dst: gdal_hsi_pca and gdal_hsi_mnf
 // ----------------------------------------------------------
 
 struct ProjectionSettings {
@@ -82,30 +85,34 @@ struct ProjectionSettings {
 /// Adds -nc.
 void add_component_count_option(tool::Builder& args, ProjectionSettings& s);
 
-/// Adds -model, -apply, -inverse, -any-wavelengths, -any-scale, and the checks of these and of -nc.
+/// Adds -model, -apply, -inverse, -any-wavelengths and -any-scale. Also adds checks of these options and of
+/// -nc.
 void add_model_options(tool::Builder& args, ProjectionSettings& s);
 
-/// Makes checks before the work begins.
+/// Checks the output before the work begins.
 void check_output(const tool::Run& run, const raster::OutputSpec& spec, const raster::RasterSource& like);
 
-/// Writes the transform into dst tile by tile in one pass, or writes dst as a VRT that computes it.
+/// Writes the transform to dst tile by tile in one pass. If dst is a VRT or an .hsi, writes the definition of
+/// the transform.
 void run_transform(tool::Run& run, PcaComputing& computing, const stream::CubeSource& cube,
                    const raster::RasterSource& like, pca::Transform transform, const raster::OutputSpec& spec,
                    const char* name, double share);
 
-/// Does the same for a scene that a scan of the backend has read, from its current memory; half of the run.
+/// Writes the transform of a scene that a scan of the backend has read, from the memory where the scene is
+/// now. The pass takes half of the progress bar.
 void project_scene(const tool::Scene& scene, PcaComputing& computing, pca::Transform transform,
                    const raster::OutputSpec& spec);
 
-/// Checks that bands may be the components `name` 1, 2 .. ("MNF"): they have no wavelengths, and a name like
-/// a component's must be the name for that index. Throws Error that names the band.
+/// Checks that bands can be the components `name` 1, 2, ... (such as MNF1, MNF2). The bands must have no
+/// wavelengths. A band with the name of a component must have the number of its position. \throws Error with
+/// the name of the band.
 void check_component_bands(const raster::RasterSource& source, const std::string& name);
 
-/// Returns the output with the model's bands, reconstructed from components.
+/// Describes an output with the bands of the model, reconstructed from components.
 raster::OutputSpec model_band_spec(const stream::CubeShape& scene, const model::ModelBands& model);
 
-/// Does -apply with a model that has `components`, and for which rescale(), projection() and reconstruction()
-/// exist; make_spec(shape, nc) describes dst.
+/// Applies a saved model (-apply). Model must have a member `components` and overloads of rescale(),
+/// projection() and reconstruction(). make_spec(shape, nc) describes dst.
 template <class Model, class MakeSpec>
 void apply_model(tool::Run& run, const ProjectionSettings& settings, PcaComputing& computing,
                  std::shared_ptr<raster::RasterSource> source, Model model, MakeSpec make_spec) {
@@ -127,7 +134,7 @@ void apply_model(tool::Run& run, const ProjectionSettings& settings, PcaComputin
     check.tell(run);
 }
 
-/// Does -apply -inverse; `name` is the components' name.
+/// Applies a saved model inversely (-apply -inverse). `name`: name of the components, such as "PC".
 template <class Model>
 void invert_model(tool::Run& run, const ProjectionSettings& settings, PcaComputing& computing,
                   std::shared_ptr<raster::RasterSource> source, const Model& model, const char* name) {
@@ -147,32 +154,32 @@ void invert_model(tool::Run& run, const ProjectionSettings& settings, PcaComputi
     run_transform(run, computing, *source, *source, reconstruction(model, nc), spec, "reconstruction", 1.0);
 }
 
-// --- Into planes: gdal_hsi_eadp and gdal_hsi_profile
+// --- Output in planes: gdal_hsi_eadp and gdal_hsi_profile
 // --------------------------------------------------
 
 struct ComponentRequest {
     int components = 7;
-    bool given = false;                          ///< -nc was given, and is not reduced to the number of bands
-    uint64_t most = 0;                           ///< larger planes are stored in a temporary file
-    std::string folder;                          ///< for this file
-    double share = 0.3;                          ///< of the progress
-    const GivenStatistics* statistics = nullptr; ///< instead of the scene's statistics; null: those of the
-                                                 ///< scene
+    bool given = false; ///< true if -nc was given; it is then not reduced to the number of bands
+    uint64_t most = 0;  ///< bytes; larger planes are stored in a temporary file
+    std::string folder; ///< folder of the temporary file
+    double share = 0.3; ///< part of the progress bar
+    /// Statistics of -statistics; null: the statistics of the scene.
+    const GivenStatistics* statistics = nullptr;
 };
 
 struct ComponentPlanes {
-    std::unique_ptr<stream::PlaneStore> planes; ///< NaN if a pixel is invalid
+    std::unique_ptr<stream::PlaneStore> planes; ///< NaN for invalid pixels
     pca::Model model;
     int components() const { return planes->shape().bands; }
     uint64_t held_bytes() const { return planes->in_memory() ? planes->shape().float_bytes() : 0; }
 };
 
-/// Computes covariance and projection. Bands without values are left out of the scene; its copy in memory is
+/// Computes covariance and projection. Bands without values are omitted. The copy of the scene in memory is
 /// released.
 ComponentPlanes project_into_planes(tool::Scene& scene, PcaComputing& computing,
                                     const ComponentRequest& request);
 
-/// Returns "PC1", "PC2" ...
+/// Returns the names "PC1", "PC2", ...
 std::vector<std::string> component_names(int components);
 
 } // namespace hsi::tools

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The files of a cross-validation: gdal_hsi_sample -folds writes them, gdal_hsi_accuracy -folds reads them.
+// The files of a cross-validation: gdal_hsi_sample -folds writes them, and gdal_hsi_accuracy -folds reads
+// them.
 #pragma once
 
 #include "core/file_path.h"
@@ -15,8 +16,8 @@ namespace hsi::tools {
 
 inline constexpr int most_folds = 1000;
 
-/// Returns the parts of a path before and after the number of a fold: "out/train.tif" gives "out/train_" and
-/// ".tif".
+/// Returns the parts of a path before and after the number of a fold. For "out/train.tif" they are
+/// "out/train_" and ".tif".
 inline std::pair<std::string, std::string> around_fold(const std::string& path) {
     const size_t slash = path.rfind('/'), name = slash == std::string::npos ? 0 : slash + 1;
     const size_t point = path.rfind('.');
@@ -24,15 +25,15 @@ inline std::pair<std::string, std::string> around_fold(const std::string& path) 
     return {path.substr(0, end) + "_", path.substr(end)};
 }
 
-/// Returns the path of a fold: "out/train_2.tif" for "out/train.tif" and fold 2; "train_2" without an
-/// extension.
+/// Returns the path of a fold. For fold 2 of "out/train.tif" it is "out/train_2.tif"; for "train" it is
+/// "train_2".
 inline std::string file_of_fold(const std::string& path, int fold) {
     const auto [before, behind] = around_fold(path);
     return before + std::to_string(fold) + behind;
 }
 
-/// Returns local files with the names of folds beyond `folds`, by fold. They are from an earlier run with
-/// more folds.
+/// Returns local files with the names of folds above `folds`, in the order of the folds. They remain from an
+/// earlier run with more folds.
 inline std::vector<std::string> files_of_more_folds(const std::string& path, int folds) {
     const auto [before, behind] = around_fold(path);
     const std::string folder = folder_of(before), begin = name_of(before);
@@ -57,7 +58,7 @@ inline std::vector<std::string> files_of_more_folds(const std::string& path, int
     return files;
 }
 
-/// Returns "'a', 'b'", or for many files "'a', 'b', 'c' .. (12 of them)".
+/// Returns a list like "'a', 'b'" or, for many files, "'a', 'b', 'c' .. (12 of them)".
 inline std::string some_files(const std::vector<std::string>& files) {
     constexpr size_t most = 4, first = 3;
     const size_t told = files.size() > most ? first : files.size();
@@ -67,7 +68,7 @@ inline std::string some_files(const std::vector<std::string>& files) {
     return told == files.size() ? text : text + " .. (" + std::to_string(files.size()) + " of them)";
 }
 
-/// Returns "fold 2", "folds 2, 4, 5", or for many folds "folds 1, 2, 3 .. (12 of them)".
+/// Returns a text like "fold 2" or "folds 2, 4, 5" or, for many folds, "folds 1, 2, 3 .. (12 of them)".
 inline std::string folds_text(const std::vector<int>& folds) {
     constexpr size_t most = 8, first = 3;
     std::string text = folds.size() == 1 ? "fold " : "folds ";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Spectra of given pixels of a scene, read in one pass over the tiles that contain them.
+// Reads the spectra of given pixels of a scene, in one pass over the tiles that contain the pixels.
 #pragma once
 
 #include "raster/raster_source.h"
@@ -16,8 +16,8 @@
 
 namespace hsi::tools {
 
-/// Reads the spectra of the pixels `index` (ascending). Bands without any value there are left out of
-/// `scene`, with a warning, because they would make every pixel invalid.
+/// Reads the spectra of pixels. `index`: line * samples + sample, ascending. Bands without any value at these
+/// pixels are removed from `scene`, with a warning, because they would make every pixel invalid.
 inline svm::Gather read_spectra(tool::Run& run, std::shared_ptr<raster::RasterSource>& scene,
                                 const std::vector<int64_t>& index) {
     const auto shape = scene->shape();

@@ -21,7 +21,7 @@
 namespace hsi::tools {
 namespace {
 
-/// Cubes with the same bands, one below the other.
+/// Cubes with the same bands, one below the other, as one cube.
 class LinesTogether final : public stream::CubeSource {
   public:
     explicit LinesTogether(std::vector<std::shared_ptr<const stream::CubeSource>> parts)
@@ -63,7 +63,7 @@ class LinesTogether final : public stream::CubeSource {
         return bytes;
     }
 
-    /// Keeps one part open at a time: a campaign has more files than a process may open.
+    /// Keeps only one part open at a time, because a campaign may have more files than a process may open.
     class Reader final : public stream::CubeReader {
       public:
         explicit Reader(const LinesTogether& all) : m_all(all) {}
@@ -77,7 +77,7 @@ class LinesTogether final : public stream::CubeSource {
         }
 
       private:
-        /// Reads a part. `rows`: rows of the whole, within part k.
+        /// Reads a part. k: index of the part. rows: rows of the whole cube that are within the part.
         void read_part(size_t k, const stream::CubeShape& shape, const Rect& rows, int64_t top,
                        const CubeView<float>& dst) {
             const int64_t there = std::clamp<int64_t>(shape.samples - rows.x, 0, rows.w);
@@ -106,7 +106,8 @@ class LinesTogether final : public stream::CubeSource {
     stream::CubeShape m_shape;
 };
 
-/// Checks that the SRSs are equal: with another SRS a point would move in the layer's SRS.
+/// Checks that the scenes have the same SRS. Otherwise, points of a scene would have wrong positions in the
+/// output layer.
 void check_srs(const raster::RasterSource& scene, const raster::RasterSource& source) {
     if (!scene.facts().srs || !source.facts().srs) return;
     auto a = raster::grid_of(scene), b = raster::grid_of(source);
@@ -120,14 +121,14 @@ void check_srs(const raster::RasterSource& scene, const raster::RasterSource& so
                     "Warp it first (gdalwarp -t_srs), or leave it out.");
 }
 
-/// Returns the non-empty text lines of the list that `word` names (@FILE); `what` names its items in
-/// messages.
+/// Returns the lines of the file that `word` (@FILE) names, without empty lines. `what`: name of the items,
+/// for messages.
 std::vector<std::string> listed_lines(tool::Run& run, const std::string& role, const std::string& word,
                                       const std::string& what, const std::string& advice) {
     const std::string list = word.substr(1);
     run.files()->reads(role, list, {});
     std::string text = raster::read_input(list, largest_file::options);
-    // Some editors begin a file with a byte order mark
+    // Some editors write a byte order mark at the beginning of a file.
     if (text.compare(0, 3, "\xEF\xBB\xBF") == 0) text.erase(0, 3);
     std::istringstream lines(text);
     std::vector<std::string> found;

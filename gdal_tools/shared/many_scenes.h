@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// -with: further scenes, which a search treats together with src as one scene. They are appended below it,
-// line after line.
+// -with: additional scenes, which a tool treats together with src as one scene. The lines of the additional
+// scenes follow below the lines of src.
 #pragma once
 
 #include "raster/raster_source.h"
@@ -17,73 +17,73 @@
 
 namespace hsi::tools {
 
-/// Adds -with SCENE, repeatable; @FILE: the names in FILE, one per text line. `what`: the option's summary.
+/// Adds the option -with SCENE, which may be repeated. @FILE stands for the names in FILE, one per line of
+/// text. `what`: summary of the option.
 void add_with_option(tool::Builder& args, std::vector<std::string>& names,
                      const std::string& what = "Also search this scene, together with src");
 
-/// Adds -with SCENE LABELS, repeatable; @FILE: pairs, one per text line of FILE. `what`: the option's
-/// summary.
+/// Adds the option -with SCENE LABELS, which may be repeated. @FILE stands for the pairs in FILE, one per
+/// line of text. `what`: summary of the option.
 void add_pairs_option(tool::Builder& args, std::vector<std::array<std::string, 2>>& pairs,
                       const std::string& what, const std::string& names = "SCENE LABELS");
 
-/// Returns the pairs, with @FILE replaced by its text lines. A text line has two names with a tab between
-/// them, or blanks if neither name contains one; otherwise it is read as by listed_names(). \throws Error
-/// that names a text line that is not a pair.
+/// Returns the pairs of names, with @FILE replaced by the lines of the file. A line has two names, separated
+/// by a tab, or by blanks if neither name contains a blank. Empty lines and comments are skipped as in
+/// listed_names(). \throws Error with the line that is not a pair.
 std::vector<std::array<std::string, 2>> listed_pairs(tool::Run& run, const std::string& role,
                                                      const std::vector<std::array<std::string, 2>>& words);
 
-/// Returns the names, with @FILE replaced by its text lines; blank lines and lines that begin with # are
-/// skipped. The list is one of the run's files under `role` ("-with"). \throws Error if it is empty.
+/// Returns the names, with @FILE replaced by the lines of the file. Blank lines and lines that begin with #
+/// are skipped. The file is registered as an input of the run with the name `role`, such as "-with". \throws
+/// Error if the list is empty.
 std::vector<std::string> listed_names(tool::Run& run, const std::string& role,
                                       const std::vector<std::string>& words);
 
-/// Opens and registers a further whole scene, the value of `option` ("-with"). Its bands are matched with
-/// those of `source` like those of a model, and reordered. \throws Error that names the scene if it does not
-/// open, lacks some bands, or has another scale.
+/// Opens another whole scene, which `option` (such as "-with") names, and registers it as an input. Its bands
+/// are matched with the bands of `source` as bands of a model are, and reordered. \throws Error with the name
+/// of the scene if it cannot be opened, lacks bands, or has another scale.
 std::shared_ptr<raster::RasterSource> open_beside(tool::Run& run, const std::string& option,
                                                   const std::string& name,
                                                   const raster::RasterSource& source);
 
-/// Returns cubes with the same bands as one cube, each below the previous one; narrower cubes are padded with
-/// NaN.
+/// Returns cubes with the same bands as one cube, one below the other. Narrower cubes are padded with NaN.
 std::shared_ptr<const stream::CubeSource>
 lines_together(std::vector<std::shared_ptr<const stream::CubeSource>> parts);
 
 class ManyScenes {
   public:
-    /// Opens the scenes as open_beside(); the run's mask files apply to all of them. \throws Error as
-    /// open_beside(), and if a scene has another SRS (if both state one); UsageError for a duplicate.
-    /// `one_srs`: false if the positions of pixels need no common SRS.
+    /// Opens the scenes with open_beside(). The mask files of the run apply to all scenes. `one_srs`: false
+    /// if the positions of pixels need no common SRS. \throws the errors of open_beside(); Error if the SRS
+    /// of a scene differs from the SRS of src; UsageError if a scene is given twice.
     ManyScenes(tool::Run& run, const std::vector<std::string>& names,
                std::shared_ptr<raster::RasterSource> source, bool one_srs = true);
     size_t count() const { return m_scenes.size(); }
-    const std::string& name(size_t k) const { return m_names[k]; } ///< of scene k; 0: src
-    /// Returns true if all of them are georeferenced.
+    const std::string& name(size_t k) const { return m_names[k]; } ///< name of scene k; 0: src
+    /// Returns true if all scenes are georeferenced.
     bool located() const;
 
-    /// Returns `first` (src, or its values for statistics, at the bands of `source`) with the other scenes
-    /// below it; narrower cubes are padded with NaN.
+    /// Returns `first` with the other scenes below it. `first`: src, or its values for statistics, with the
+    /// bands of `source`. Narrower cubes are padded with NaN.
     std::shared_ptr<const stream::CubeSource> together(std::shared_ptr<const stream::CubeSource> first,
                                                        const raster::RasterSource& source) const;
     struct Place {
-        size_t scene; ///< 0: src
+        size_t scene; ///< index of the scene; 0: src
         int64_t line;
     };
-    Place place_of(int64_t line) const;                       ///< of together()
-    int64_t first_line(size_t k) const { return m_first[k]; } ///< in together()
-    /// Returns the scene at the bands of `source`, which is src or src without some of its bands.
+    Place place_of(int64_t line) const;                       ///< scene and line for a line of together()
+    int64_t first_line(size_t k) const { return m_first[k]; } ///< first line of scene k in together()
+    /// Returns scene k with the bands of `source`, which is src, possibly without some of its bands.
     std::shared_ptr<raster::RasterSource> scene(size_t k, const raster::RasterSource& source) const;
 
   private:
-    std::vector<int> m_bands; ///< of src, when it was opened
+    std::vector<int> m_bands; ///< bands of src when it was opened
     std::vector<std::string> m_names;
-    std::vector<std::shared_ptr<raster::RasterSource>> m_scenes; ///< at these bands
-    std::vector<int64_t> m_first;                                ///< the line of together() at which each
-                                                                 ///< begins
+    std::vector<std::shared_ptr<raster::RasterSource>> m_scenes; ///< the scenes, with the bands in m_bands
+    std::vector<int64_t> m_first;                                ///< first line of each scene in together()
 };
 
-/// Joins the scenes of -with to `scene` (tool::Scene::join()), which must not outlive them. Returns null
-/// without such scenes.
+/// Opens the scenes of -with and joins them to `scene` (tool::Scene::join()). The returned object must
+/// outlive `scene`. Returns null if there are no such scenes.
 std::unique_ptr<ManyScenes> join_scenes(tool::Run& run, const std::vector<std::string>& words,
                                         tool::Scene& scene);
 

@@ -15,19 +15,19 @@ namespace hsi::tools {
 
 struct MrfSettings {
     sahic::MrfOptions mrf;
-    bool periodic = false; ///< -boundary
+    bool periodic = false; ///< -boundary periodic
 };
 
 using SahicComputing = tool::Computing<sahic::Backend>;
 
-/// Adds -lambda (whose limits the caller sets), -mu, -iterations, -tv, -boundary.
+/// Adds -lambda, -mu, -iterations, -tv and -boundary. The caller sets the limits of -lambda.
 tool::Argument& add_mrf_options(tool::Builder& args, MrfSettings& s);
 
-/// Returns the inputs of the plan of the Markov random field.
+/// Returns the input for the plan of the Markov random field.
 sahic::MrfRequest mrf_request_of(const tool::Run& run, SahicComputing& computing, const MrfSettings& s,
                                  const stream::CubeShape& shape, int classes);
 
-/// Returns the text for -dry-run, "Random field: ...", and adds the plan to the report.
+/// Returns the text of the plan for -dry-run, and adds the plan to the report.
 std::string describe_mrf_plan(tool::Run& run, const sahic::MrfPlan& plan);
 
 /// Creates one plane per class and one for the weights, in memory or in a file next to dst.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Detects pixels that touch other pixels from which they should be independent. Neighbours share materials,
-// light and mixtures, and methods with a neighbourhood (windows, profiles, Markov random fields) use both.
+// Detects pixels that touch other pixels from which they should be independent. Neighbouring pixels share
+// materials, light and mixtures. Methods with a neighbourhood (windows, profiles, Markov random fields) use
+// the values of both pixels.
 #pragma once
 
 #include <cstddef>
@@ -9,20 +10,20 @@
 
 namespace hsi::tools {
 
-/// The fraction of the assessed pixels from which on a warning is given: the accuracy may then be noticeably
-/// too high.
+/// If more than this fraction of the assessed pixels touch training pixels, a warning is printed, because the
+/// accuracy may be noticeably too high.
 inline constexpr double most_touching = 0.05;
 
 inline bool touching_counts(int64_t touching, int64_t of) {
     return touching > 0 && static_cast<double>(touching) > most_touching * static_cast<double>(of);
 }
 
-/// Returns true for each of the pixels `places` (line * samples + sample, ascending) that has a neighbour
-/// among them (of eight) for which parted(i, j) is true. parted() is symmetric.
+/// Returns, for each pixel, whether it touches another pixel of the list (8 neighbours) for which parted(i,
+/// j) is true. `places`: line * samples + sample, ascending. parted() must be symmetric.
 template <class Parted>
 std::vector<char> touching_pixels(const std::vector<int64_t>& places, int64_t samples, Parted parted) {
     std::vector<char> touches(places.size(), 0);
-    size_t under = 0; // the first pixel that is not before the lower left neighbour
+    size_t under = 0; // index of the first pixel that is not before the lower left neighbour of pixel i
     for (size_t i = 0; i < places.size(); ++i) {
         const int64_t column = places[i] % samples, below = places[i] + samples;
         const bool first = column == 0, last = column + 1 == samples;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Numbers as arguments of pixel functions, to the last bit.
+// Lists of numbers as arguments of pixel functions, with all digits of a double.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace hsi::tools {
 
-/// Returns a list such as "0.1 2 3".
+/// Returns a list of numbers such as "0.1 2 3".
 inline std::string number_list(const double* values, size_t count) {
     std::string text;
     char one[32];
@@ -23,7 +23,7 @@ inline std::string number_list(const std::vector<double>& values) {
     return number_list(values.data(), values.size());
 }
 
-/// Returns rows of equal length, with semicolons between them.
+/// Returns rows of `length` numbers each, separated by semicolons.
 inline std::string number_rows(const std::vector<double>& values, size_t length) {
     std::string text;
     for (size_t at = 0; at < values.size(); at += length)

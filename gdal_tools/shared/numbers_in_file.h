@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The indices of src's pixels in its file, independent of -srcwin, for tools that draw random numbers by
+// Pixel numbers of src in its file, which do not depend on -srcwin, for tools that draw random numbers per
 // pixel.
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace hsi::tools {
 
-/// Returns the numbering. If -srcwin was given, opens src again to get the full width. \throws the errors of
-/// opening.
+/// Returns the numbering of the pixels. If -srcwin was given, opens src again to get the full width. \throws
+/// the errors of opening src.
 inline PixelNumbers numbers_in_file(const tool::Run& run, const raster::RasterSource& scene) {
     auto options = run.options().source;
     PixelNumbers numbers;

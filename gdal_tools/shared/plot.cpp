@@ -15,9 +15,9 @@ namespace {
 constexpr Rgb black{}, grey{221, 221, 221};
 constexpr double tick_length = 5;
 constexpr double legend_gap = 16, legend_line = 28, legend_row = 22;
-constexpr size_t longest_name = 48; ///< letters in a legend
+constexpr size_t longest_name = 48; ///< maximum number of letters of a name in the legend
 constexpr double dash = 7, dash_gap = 5;
-constexpr double area_share = 0.2; ///< share of the colour of an area
+constexpr double area_share = 0.2; ///< opacity of an area
 
 std::string number_in(const char* format, double value) {
     char text[64];
@@ -45,12 +45,12 @@ std::vector<double> ticks_of(const Axis& axis) {
     }
     const double unit = tick_distance(axis.highest - axis.lowest);
     for (double k = std::ceil(axis.lowest / unit - rounding); k * unit <= axis.highest + rounding * unit; ++k)
-        ticks.push_back(k * unit + 0.0); // not -0
+        ticks.push_back(k * unit + 0.0); // turns -0 into 0
     return ticks;
 }
 
-/// Draws a line. `before` is the length of the broken line so far, for dashes; if it is negative, the line is
-/// solid.
+/// Draws a straight line. `before`: length of the curve before this line, which positions the dashes;
+/// negative for a solid line.
 void draw_line(Canvas& canvas, double x0, double y0, double x1, double y1, const Rgb& colour, double width,
                double before = -1) {
     const double dx = x1 - x0, dy = y1 - y0, length = std::hypot(dx, dy);
@@ -76,7 +76,7 @@ void draw_curve(Canvas& canvas, const std::vector<Plot::Point>& points, const Rg
     }
 }
 
-/// Fills the area between two lines, column by column. Both lines have the same ascending x.
+/// Fills the area between two curves, column by column. Both curves must have the same ascending x.
 void draw_area(Canvas& canvas, const std::vector<Plot::Point>& points, const std::vector<Plot::Point>& other,
                const Rgb& colour) {
     for (size_t k = 1; k < points.size(); ++k) {
@@ -107,7 +107,7 @@ std::string points_text(const std::vector<Plot::Point>& points) {
 }
 
 double scaled_to(const Axis& axis, double value) { return axis.logarithmic ? std::log10(value) : value; }
-/// Returns the position on the axis: 0 at the lower limit, 1 at the upper limit.
+/// Returns the position of a value on the axis: 0 at the lower limit, 1 at the upper limit.
 double place_on(const Axis& axis, double value) {
     const double low = scaled_to(axis, axis.lowest), range = scaled_to(axis, axis.highest) - low;
     return range > 0 ? (scaled_to(axis, value) - low) / range : 0;
@@ -285,7 +285,8 @@ Canvas Plot::picture() const {
             const double back = s.anchor == Anchor::start    ? 0
                                 : s.anchor == Anchor::middle ? length / 2
                                                              : length;
-            // The upper left corner of a horizontal text, or the lower left corner of a vertical text.
+            // (x, y) is the upper left corner of a horizontal text, or the lower left corner of a vertical
+            // text.
             const int64_t x = std::llround(upwards ? s.x0 - letter_height : s.x0 - back),
                           y = std::llround(upwards ? s.y0 + back : s.y0 - letter_height);
             draw_text(canvas, x, y, text, upwards);

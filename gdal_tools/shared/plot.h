@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Plots: axes with ticks and labels, and their content, as .svg or as a picture that GDAL writes.
+// Plots with axes, ticks, labels and curves, written as .svg or as a picture by GDAL.
 #pragma once
 
 #include "shared/canvas.h"
@@ -14,13 +14,14 @@
 namespace hsi::tools {
 
 struct Axis {
-    std::string label; ///< with the unit
+    std::string label; ///< text with the unit
     double lowest = 0, highest = 1;
-    std::vector<double> ticks; ///< empty: multiples of tick_distance(), or powers of ten
-    bool logarithmic = false;  ///< its limits are above 0
+    std::vector<double> ticks; ///< empty: ticks are at multiples of tick_distance(), or at powers of ten
+    bool logarithmic = false;  ///< true for a logarithmic axis, whose limits must be above 0
 };
 
-/// Returns 1, 2 or 5 times a power of ten, about a fifth of `range`; a range of 0 counts as 1.
+/// Returns a distance between ticks: 1, 2 or 5 times a power of ten, about a fifth of `range`. A range of 0
+/// counts as 1.
 double tick_distance(double range);
 
 /// An entry of a legend.
@@ -29,8 +30,8 @@ struct Series {
     Rgb colour{};
     bool dashed = false;
 };
-/// Returns series `k` with a colour that differs from its neighbours'. From the eleventh series on, curves
-/// are dashed, because colours repeat.
+/// Returns series `k`. Its colour differs from the colours of neighbouring series. From the eleventh series
+/// on, colours repeat and curves are dashed.
 Series numbered_series(size_t k, std::string name);
 
 /// A plot. Positions are in pixels from the upper left corner.
@@ -38,27 +39,28 @@ class Plot {
   public:
     struct Frame {
         int64_t width, height;
-        double left, right, top, bottom; ///< of the axes
+        double left, right, top, bottom; ///< edges of the area between the axes
     };
     using Point = std::array<double, 2>;
-    /// Returns the frame with room for a legend to the right of the axes.
+    /// Returns the frame with additional space for a legend to the right of the axes.
     static Frame with_legend(Frame frame, const std::vector<Series>& series);
-    /// Makes a white plot with axes, ticks, their labels, and grey lines at the ticks of y.
+    /// Makes a white plot with axes, ticks, tick labels, and grey lines at the ticks of y.
     Plot(const Frame& frame, Axis x, Axis y);
     double x_of(double value) const;
     double y_of(double value) const;
     enum class Anchor { start, middle, end };
     void line(double x0, double y0, double x1, double y1, const Rgb& colour, double width = 1);
-    /// Draws a broken line. Points within a quarter of a pixel of the previous one are left out.
+    /// Draws a curve through points. A point within a quarter of a pixel of the previous point is skipped.
     void curve(const std::vector<Point>& points, const Rgb& colour, double width = 1, bool dashed = false);
-    /// Fills the area between a broken line and the points of `other`, which has the same x, with a fifth of
-    /// the colour.
+    /// Fills the area between two curves with a light shade of the colour. `other`: points of the second
+    /// curve, with the same x.
     void area(const std::vector<Point>& points, const std::vector<Point>& other, const Rgb& colour);
-    /// Draws the series with their names to the right of the axes of with_legend().
+    /// Draws the legend to the right of the axes. The frame must come from with_legend().
     void legend(const std::vector<Series>& series);
-    /// title: shown by programs that display an .svg, when the mouse is over the disc.
+    /// Draws a disc. title: text that a viewer of the .svg shows when the mouse is over the disc.
     void disc(double x, double y, double radius, const Rgb& colour, const std::string& title);
-    /// Draws text with the base line at y. upwards: rotated counter-clockwise about x, y.
+    /// Draws text with its base line at y. upwards: true for text that is rotated counter-clockwise about (x,
+    /// y).
     void text(double x, double y, Anchor anchor, const std::string& text, bool upwards = false);
     std::string svg() const;
     Canvas picture() const;
@@ -67,7 +69,7 @@ class Plot {
     struct Shape {
         enum class Kind { line, curve, area, disc, text, upward_text } kind;
         double x0, y0, x1, y1;
-        double size; ///< width or radius
+        double size; ///< width of a line, or radius of a disc
         Rgb colour;
         Anchor anchor;
         std::string text;
@@ -80,13 +82,14 @@ class Plot {
     std::vector<Shape> m_shapes;
 };
 
-/// The file of a plot: text for .svg (and if arrays are used instead of files), else a raster.
+/// The file of a plot: a text file for .svg (and if arrays are used instead of files), else a raster.
 class PlotOutput {
   public:
-    /// \throws UsageError for an extension other than .svg and .png; `further`: other values of the option.
+    /// Checks the extension. \throws UsageError for extensions other than .svg and .png. `further`: other
+    /// allowed values of the option, for the message.
     static void check_name(const std::string& role, const std::string& path, const char* further = "");
     PlotOutput(const tool::Run& run, const std::string& role, const std::string& path, bool overwrite);
-    /// Throws Error if the file cannot be written.
+    /// \throws Error if the file cannot be written.
     void check(const Plot::Frame& frame) const;
     void write(tool::Run& run, const Plot& plot) const;
     bool wanted() const { return !m_text.path.empty(); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The plan of gdal_hsi_profile's work, which gdal_hsi_info also shows.
+// The plan of gdal_hsi_profile's work. gdal_hsi_info also shows it.
 #pragma once
 
 #include "core/error.h"
@@ -13,18 +13,20 @@
 
 namespace hsi::tools {
 
-/// The storage of planes, and the number of sides in progress at once.
+/// Describes where planes are stored, and how many sides are computed at the same time.
 struct ProfilePlan {
     bool components_held = false;
-    bool written = false;      ///< the profile is written to dst band by band as it is computed
-    bool profile_held = false; ///< otherwise: it is stored in memory, not in a file
+    bool written = false; ///< true if each band of the profile is written to dst as soon as it is computed
+    /// True if the bands are stored in memory until the end; false: in a temporary file.
+    bool profile_held = false;
     int workers = 1;
     uint64_t side_bytes = 0;
-    uint64_t pass_bytes = 0; ///< for tiles, in addition to the planes
+    uint64_t pass_bytes = 0; ///< memory for tiles, in addition to the planes
 };
 
-/// Plans whole planes, because the tree at a pixel may depend on any other pixel. \throws Error if -memory is
-/// too small for one side of a component. sink_takes_bands: dst takes bands (will_take_bands()).
+/// Plans the storage of whole planes: the tree at a pixel may depend on any other pixel. sink_takes_bands:
+/// true if dst accepts single bands (will_take_bands()). \throws Error if -memory is too small for one side
+/// of a component.
 inline ProfilePlan plan_profile_planes(const tool::Run& run, const stream::CubeShape& components,
                                        const profile::Options& options, bool sink_takes_bands) {
     ProfilePlan plan;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Compares spectra that a search has found with those of a library: -reference.
+// -reference: compares spectra that a search has found with the spectra of a library.
 #pragma once
 
 #include "shared/scene_and_library.h"
@@ -11,18 +11,19 @@
 namespace hsi::tools {
 
 struct KnownSpectra {
-    std::string path;                 ///< of the library; empty without one
-    std::vector<std::string> spectra; ///< the words of -spectrum; empty: all
+    std::string path;                 ///< path of the library; empty: no library
+    std::vector<std::string> spectra; ///< words of -spectrum; empty: all spectra
     BandFit fit = BandFit::automatic;
 };
-/// Adds -reference, -spectrum and -resample. `found`: the search's result, "target".
+/// Adds -reference, -spectrum and -resample. `found`: name of a result of the search, such as "target".
 void add_reference_options(tool::Builder& args, KnownSpectra& known, const std::string& found);
 
-/// Returns the library; without spectra if no library is given. \throws Error as chosen_library().
+/// Returns the library; without spectra if no library was given. \throws the errors of chosen_library().
 raster::SpectralLibrary read_references(tool::Run& run, const KnownSpectra& known, size_t scene_bands);
 
-/// Prints and reports, for every reference, the found spectrum with the smallest angle; does nothing without
-/// a library. `found` are spectra at the bands of `scene`; `title` is "Target".
+/// Prints and reports, for each reference spectrum, the found spectrum with the smallest angle. Does nothing
+/// if no library was given. `found`: spectra at the bands of `scene`. `title`: name of a found spectrum, such
+/// as "Target".
 void compare_with_references(tool::Run& run, const KnownSpectra& known,
                              const raster::SpectralLibrary& references, const raster::SpectralLibrary& found,
                              const raster::RasterSource& scene, const std::string& title);

@@ -21,7 +21,7 @@
 namespace hsi::tools {
 namespace {
 
-/// Disjoint sets that can be united.
+/// Disjoint sets with union and find.
 class Unions {
   public:
     explicit Unions(size_t count) : m_parent(count) {
@@ -38,7 +38,7 @@ class Unions {
     std::vector<size_t> m_parent;
 };
 
-/// Unites features that share a pixel, and pixels of a raster that touch, into groups.
+/// Forms groups: features that share a pixel, or pixels of a raster that touch.
 Unions natural_groups(const std::vector<raster::ValueSample>& samples, bool features, int64_t width) {
     Unions unions(samples.size());
     std::map<int64_t, size_t> owner;
@@ -56,8 +56,8 @@ Unions natural_groups(const std::vector<raster::ValueSample>& samples, bool feat
     return unions;
 }
 
-/// Returns each pixel of a feature as a sample, for -per pixel. The last feature with the pixel gives its
-/// value.
+/// Returns each pixel of a feature as a separate sample, for -per pixel. If several features contain a pixel,
+/// the last feature gives its value.
 std::vector<raster::ValueSample> single_pixels(const std::vector<raster::ValueSample>& features,
                                                std::vector<size_t>& owner) {
     std::map<int64_t, size_t> last;
@@ -73,7 +73,7 @@ std::vector<raster::ValueSample> single_pixels(const std::vector<raster::ValueSa
     return samples;
 }
 
-/// Reads the labelled pixels in the mask, at least one.
+/// Reads the labelled pixels in the mask. There is at least one.
 std::vector<raster::ValueSample> read_values(tool::Run& run, const SampleOptions& options,
                                              const raster::RasterSource& scene, bool& features,
                                              std::string& name) {
@@ -108,7 +108,8 @@ std::vector<raster::ValueSample> read_values(tool::Run& run, const SampleOptions
     return samples;
 }
 
-/// Returns the column of values: the only numeric column that is neither a band nor a group.
+/// Returns the name of the column with the values: the only numeric column that is neither a band nor a
+/// group.
 std::string value_column(const std::string& path, const std::vector<std::string>& columns,
                          const std::string& group) {
     const auto table = raster::read_spectrum_table(path, columns);
@@ -127,7 +128,8 @@ std::string value_column(const std::string& path, const std::vector<std::string>
                     joined(columns, ", ") + ".");
 }
 
-/// Returns the wavelength in a column's name ("452.5", "452.5_nm", "0.4525um"); nullopt for other names.
+/// Returns the wavelength that the name of a column states, in nm ("452.5", "452.5_nm", "0.4525um"); nullopt
+/// for other names.
 std::optional<double> wavelength_of(std::string name) {
     double nm = 1;
     for (const auto& [unit, factor] : {std::pair{"nm", 1.0}, {"um", 1000.0}})
@@ -245,7 +247,7 @@ void add_samples(tool::Run& run, const SampleOptions& options, std::shared_ptr<r
             set.group_numbers.emplace(key, static_cast<int>(set.group_numbers.size())).first->second);
     }
     const int64_t first_line =
-        // Pixels of different scenes do not touch
+        // A gap between the scenes ensures that their pixels do not touch.
         set.place.empty() ? 0 : set.place.back() / set.place_samples + 2;
     for (size_t pixel = 0; pixel < index.size(); ++pixel) {
         if (sample_of_pixel[pixel] < 0) {
@@ -255,7 +257,8 @@ void add_samples(tool::Run& run, const SampleOptions& options, std::shared_ptr<r
         for (size_t b = 0; b < set.bands; ++b)
             set.pixels.push_back(number(pixel, b));
         set.pixel_sample.push_back(sample_of_pixel[pixel]);
-        constexpr int64_t wide = int64_t{1} << 31; // length of a row: wider than any scene
+        // Length of a row of the common grid, larger than any scene.
+        constexpr int64_t wide = int64_t{1} << 31;
         set.place_samples = wide;
         set.place.push_back((first_line + index[pixel] / width) * wide + index[pixel] % width);
     }
@@ -316,7 +319,8 @@ SampleSet read_sample_table(tool::Run& run, const std::string& path, const std::
             group.empty() || row.back().empty() ? "row " + std::to_string(r) : "=" + row.back();
         set.group.push_back(groups.emplace(key, static_cast<int>(groups.size())).first->second);
         set.pixel_sample.push_back(static_cast<int>(set.y.size()) - 1);
-        set.place.push_back(4 * static_cast<int64_t>(set.y.size())); // table rows do not touch
+        // The gap ensures that rows of the table do not touch.
+        set.place.push_back(4 * static_cast<int64_t>(set.y.size()));
     }
     set.place_samples = int64_t{1} << 31;
     set.pixels = set.x;
@@ -378,7 +382,7 @@ Plot scatter_plot(const HeldOut& h, const regression::Model& model, const regres
     const double wider = margin * (to > from ? to - from : 1);
     from -= wider;
     to += wider;
-    const bool has_unit = model.name.find(model.unit) != std::string::npos; // true for an empty unit, too
+    const bool has_unit = model.name.find(model.unit) != std::string::npos; // also true if there is no unit
     const std::string unit = has_unit ? "" : " (" + model.unit + ")";
     Plot plot(scatter_frame, {"measured " + model.name + unit, from, to, {}},
               {"estimated " + model.name + unit, from, to, {}});

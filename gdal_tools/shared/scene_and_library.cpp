@@ -29,9 +29,9 @@ void add_spectrum_option(tool::Builder& args, std::vector<std::string>& wanted, 
 
 namespace {
 
-/// Returns the `chosen` spectra without standard deviations, and notes that these were left out. Keeps
-/// standard deviations that -spectrum names one by one, with a warning. \throws Error when no spectrum is
-/// left.
+/// Returns the spectra in `chosen` without standard deviations, and prints a note about omitted ones.
+/// Standard deviations that -spectrum names one by one are kept, with a warning. \throws Error if no spectrum
+/// is left.
 std::vector<size_t> without_deviations(tool::Run& run, const std::vector<std::string>& names,
                                        const std::string& file, const std::vector<std::string>& wanted,
                                        const std::vector<size_t>& chosen) {
@@ -121,14 +121,14 @@ std::string range_text(const std::vector<double>& rising) {
     return text;
 }
 
-/// Is true where the library can be compared by band number: a library without band numbers needs a file with
-/// as many bands.
+/// Returns true if library and scene can be matched by band number. A library without band numbers can be
+/// matched only if the scene's file has as many bands.
 bool are_numbers_comparable(const raster::SpectralLibrary& library, const model::SceneBands& scene) {
     if (library.band_numbers.empty() && scene.told) return false;
     return model::comparable_numbers(library_bands(library), scene);
 }
 
-/// Returns the library at these bands (0-based), with NaN for missing ones.
+/// Returns the library at the given bands (0-based indices), with NaN for missing bands (-1).
 raster::SpectralLibrary numbered_library(const raster::SpectralLibrary& library,
                                          const std::vector<int>& places) {
     raster::SpectralLibrary out;
@@ -203,7 +203,7 @@ raster::SpectralLibrary fit_library(const raster::SpectralLibrary& library, cons
 
 namespace {
 
-/// Returns the bands that each spectrum lacks, of those that any spectrum has.
+/// Returns, for each spectrum, the bands that it lacks among the bands that at least one spectrum has.
 std::vector<std::vector<size_t>> holes_of(const raster::SpectralLibrary& fitted,
                                           const std::vector<size_t>& reached) {
     std::vector<std::vector<size_t>> holes;
@@ -215,8 +215,8 @@ std::vector<std::vector<size_t>> holes_of(const raster::SpectralLibrary& fitted,
     return holes;
 }
 
-/// Returns how many spectra to keep so that most values are left; the spectra in `order` lack more and more
-/// bands.
+/// Returns the number of spectra to keep, so that the number of values is largest. order: spectra in
+/// ascending order of the number of bands that they lack.
 size_t spectra_to_keep(const std::vector<size_t>& order, const std::vector<std::vector<size_t>>& holes,
                        size_t bands, size_t reached) {
     std::vector<bool> lost(bands);
@@ -274,7 +274,7 @@ Overlap overlap_of(const raster::SpectralLibrary& fitted, const std::string& rol
 
 namespace {
 
-/// Returns the median; 0 without numbers.
+/// Returns the median; 0 if the list is empty.
 double median(std::vector<double> numbers) {
     if (numbers.empty()) return 0;
     const auto middle = numbers.begin() + static_cast<std::ptrdiff_t>(numbers.size() / 2);
@@ -282,7 +282,8 @@ double median(std::vector<double> numbers) {
     return *middle;
 }
 
-/// Finds the ends of the library, and returns how many of the scene's missing bands lie beyond them.
+/// Returns the number of missing bands of the scene that are outside of the library's range. `text` is set to
+/// the ends of the range.
 size_t beyond_ends(const Overlap& overlap, const raster::SpectralLibrary& library,
                    const model::SceneBands& scene, std::string& text) {
     double first = INFINITY, last = -INFINITY;
@@ -302,10 +303,10 @@ size_t beyond_ends(const Overlap& overlap, const raster::SpectralLibrary& librar
     return beyond;
 }
 
-/// Two neighbouring wavelengths of a library between which its spectra are only interpolated.
+/// Two neighbouring wavelengths of a library (nm). Between them, spectra are only interpolated.
 struct Gap {
     double from = 0, to = 0;
-    size_t bands = 0; ///< bands of the scene strictly between them
+    size_t bands = 0; ///< number of bands of the scene strictly between them
 };
 
 double median_spacing(const std::vector<double>& rising) {
@@ -315,12 +316,12 @@ double median_spacing(const std::vector<double>& rising) {
     return median(std::move(spacings));
 }
 
-/// Returns the gaps between two wavelengths of the library that contain several of the bands in use: over
-/// five times the spacing of the scene's bands, and over three times the library's own spacing or 100 nm. A
-/// library that is only coarser than the scene has no gaps.
+/// Returns the gaps of the library that contain several of the used bands. A gap is wider than five times the
+/// spacing of the scene's bands, and wider than three times the spacing of the library's bands or than 100
+/// nm. A library that is merely coarser than the scene has no gaps.
 std::vector<Gap> gaps_of(const Overlap& overlap, const raster::SpectralLibrary& library,
                          const model::SceneBands& scene) {
-    constexpr double same = 0.5, far_nm = 100; // the limits of fit_library()
+    constexpr double same = 0.5, far_nm = 100; // nm, as in fit_library()
     constexpr size_t several = 3;
     const auto there = known_wavelengths(library.wavelengths_nm),
                all = known_wavelengths(scene.wavelengths_nm);
@@ -358,7 +359,7 @@ void warn_of_gaps(tool::Run& run, const std::vector<Gap>& gaps, const std::strin
              "(-exclude-range), or use a library that covers them");
 }
 
-/// Warns if only the order of bands has matched them to the library's.
+/// Prints a note if scene and library were matched only by the order of their bands.
 void note_order(tool::Run& run, const raster::SpectralLibrary& library, const model::SceneBands& scene) {
     const auto bands = library_bands(library);
     if ((!library.wavelengths_nm.empty() && !scene.wavelengths_nm.empty()) ||
@@ -405,9 +406,9 @@ void report_overlap(tool::Run& run, const Overlap& overlap, const raster::Spectr
 
 namespace {
 
-/// Leaves out bands that the library lacks. A library without wavelengths and numbers that has fewer bands
-/// than the scene may have been made from the scene: the scene's bands without a single value are then the
-/// bands that the library lacks, and both leave them out.
+/// Handles a library that has fewer bands than the scene, and that cannot be compared with the scene by
+/// wavelengths or band numbers. The library may have been made from this scene without its empty bands. If
+/// the number of bands fits, removes the empty bands from the scene, too.
 void leave_out_bands_the_library_lacks(tool::Run& run, const raster::SpectralLibrary& library,
                                        std::shared_ptr<raster::RasterSource>& scene) {
     const auto bands = static_cast<size_t>(scene->shape().bands);
@@ -451,7 +452,7 @@ FittedSpectra spectra_for_scene(tool::Run& run, const std::string& role, const s
 FittedSpectra without_lost_bands(const FittedSpectra& library, const std::vector<int>& bands,
                                  const raster::RasterSource& scene) {
     FittedSpectra left{library.names, {}, library.scale, library.classes};
-    // A row may be equal except for bands that were left out since.
+    // scene.bands() is the list `bands` with some numbers removed.
     const auto& there = scene.bands();
     std::vector<size_t> kept;
     for (size_t b = 0; b < bands.size(); ++b)
@@ -466,9 +467,9 @@ FittedSpectra without_lost_bands(const FittedSpectra& library, const std::vector
 
 namespace {
 
-constexpr size_t looked_at = 65536; ///< spectra of a scene that are examined
+constexpr size_t looked_at = 65536; ///< number of spectra of a scene that are examined
 
-/// Computes the squared lengths of the pixels of `lines` whole rows; adds the bands of a pixel in their
+/// Computes the squared lengths of the pixels in `lines` whole rows. The bands of a pixel are added in their
 /// order.
 void sum_squares(const tool::Run& run, const raster::RasterSource& scene, int64_t first, int64_t lines,
                  const SumSquares& on_device, std::vector<double>& squares) {
@@ -478,7 +479,7 @@ void sum_squares(const tool::Run& run, const raster::RasterSource& scene, int64_
         if (const auto there = scene.open_reader()->view_on(scene.device(), {0, first, shape.samples, lines});
             there && on_device(*there, squares.data()))
             return;
-    // The memory of readers is planned here for one reader.
+    // If readers need memory, the plan has memory for only one reader.
     const int members = scene.reader_bytes() > 0 ? 1 : run.options().threads;
     std::vector<std::unique_ptr<stream::CubeReader>> readers(static_cast<size_t>(members));
     std::vector<std::vector<float>> values(readers.size());
@@ -500,13 +501,13 @@ void sum_squares(const tool::Run& run, const raster::RasterSource& scene, int64_
     });
 }
 
-/// Is true where the median length of the first valid spectra in reading order is between a tenth of
-/// `library` and ten times `library`, or where no spectrum is valid.
+/// Returns true if the median length of the scene's first valid spectra is between a tenth of `library` and
+/// ten times `library`, or if no spectrum is valid.
 bool has_like_lengths(const tool::Run& run, const raster::RasterSource& scene, double library,
                       const SumSquares& on_device) {
     const auto shape = scene.shape();
     const int64_t lines = std::max<int64_t>(1, static_cast<int64_t>(looked_at) / shape.samples + 1);
-    // Takes a root where rounding could decide.
+    // Squares are compared. The root is taken only for squares so near to a limit that rounding could decide.
     constexpr double rounding = 1e-12;
     const double longest = 100 * library * library, shortest = library * library / 100,
                  not_too_long = longest * (1 - rounding), far_too_long = longest * (1 + rounding),
@@ -524,22 +525,22 @@ bool has_like_lengths(const tool::Run& run, const raster::RasterSource& scene, d
                 squared > not_too_short || (squared > far_too_short && library <= 10 * std::sqrt(squared));
         }
     }
-    // The median has count / 2 lengths before it. Counted from the shortest, the lengths that are not too
-    // long come first; counted from the longest, those that are not too short.
+    // The median has count / 2 lengths before it. The lengths that are not too long are first in ascending
+    // order; the lengths that are not too short are first in descending order.
     return count == 0 || (not_long > count / 2 && not_short >= count - count / 2);
 }
 
-/// The size of spectra.
+/// Lengths and maxima of spectra.
 struct Sizes {
-    std::vector<double> lengths; ///< per spectrum
-    std::vector<double> maximum; ///< per band
-    int64_t negative = 0;        ///< values below zero
+    std::vector<double> lengths; ///< length of each spectrum
+    std::vector<double> maximum; ///< maximum of each band
+    int64_t negative = 0;        ///< number of negative values
 };
 
-/// Returns the sizes of the first 65,536 valid spectra in reading order.
+/// Returns the lengths and maxima of the first 65,536 valid spectra, in reading order.
 Sizes first_sizes(const raster::RasterSource& scene) {
     constexpr size_t wanted = looked_at;
-    constexpr int64_t few = 262144; // values per step, which fit in the caches
+    constexpr int64_t few = 262144; // number of values per step, so that they fit into the caches
     const auto shape = scene.shape();
     const auto reader = scene.open_reader();
     const int64_t lines = std::clamp<int64_t>(few / (shape.samples * shape.bands), 1, shape.lines);
@@ -596,7 +597,8 @@ Sizes sizes_of(const FittedSpectra& library) {
 
 double proposed_scale(double ratio, const std::string& type) {
     std::vector<double> usual{1};
-    // Reflectance 1 as the type's largest number; the inverse does not occur in scenes of whole numbers.
+    // Reflectance 1 may be stored as the largest number of the type. The inverse factor does not occur in
+    // scenes of integers.
     const double largest = type == "Byte" ? 255 : type == "UInt16" ? 65535 : 0;
     if (largest > 0) usual.push_back(largest);
     for (const double power : {10.0, 100.0, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8})
@@ -608,9 +610,10 @@ double proposed_scale(double ratio, const std::string& type) {
 
 void warn_of_other_units(tool::Run& run, const raster::RasterSource& scene, const FittedSpectra& spectra,
                          const std::string& inexact, const SumSquares& sum_squares) {
-    if (!run.ranks().root()) return; // the rank that warns reads the scene for the warning
+    // Only this rank prints the warning, so only this rank reads the scene for it.
+    if (!run.ranks().root()) return;
     const Sizes of_library = sizes_of(spectra);
-    // A spectrum of zeros (shade) has no unit.
+    // A spectrum of zeros (shade) gives no information about the unit.
     std::vector<double> lengths = of_library.lengths;
     lengths.erase(std::remove(lengths.begin(), lengths.end(), 0.0), lengths.end());
     const double library = median(lengths);
@@ -618,13 +621,14 @@ void warn_of_other_units(tool::Run& run, const raster::RasterSource& scene, cons
     const Sizes of_scene = first_sizes(scene);
     const double pixels = median(of_scene.lengths);
     if (pixels == 0 || library == 0 || (library >= pixels / 10 && library <= 10 * pixels)) return;
-    std::vector<double> ratios; // factors from the library's maxima, as in its file, to the scene's
+    // Ratios of the scene's maxima to the library's maxima, with the library's values as in its file.
+    std::vector<double> ratios;
     for (size_t b = 0; b < of_library.maximum.size(); ++b)
         if (of_library.maximum[b] > 0 && of_scene.maximum[b] > 0)
             ratios.push_back(of_scene.maximum[b] / of_library.maximum[b] * spectra.scale);
     const double scale = ratios.empty() ? spectra.scale : proposed_scale(median(ratios), scene.facts().type);
-    // The spectra are as bright as the scene's brightest pixels; this happens in scenes with much water or
-    // shade.
+    // The spectra are as bright as the brightest pixels of the scene, so their unit is probably correct. The
+    // median lengths differ in scenes with much water or shade.
     if (!ratios.empty() && scale == spectra.scale) return;
     char text[200];
     std::snprintf(
@@ -673,7 +677,7 @@ void warn_of_other_deviations(tool::Run& run, const raster::RasterSource& scene,
     if (!run.ranks().root()) return;
     const double values = median(first_sizes(scene).lengths),
                  ratio = median(first_sizes(deviations).lengths) / values;
-    constexpr double largest = 0.5, smallest = 1e-5; // bounds of measured values
+    constexpr double largest = 0.5, smallest = 1e-5; // limits of the ratio for measured values
     if (!(values > 0) || (ratio < largest && ratio > smallest) || !(ratio > 0)) return;
     char text[120];
     std::snprintf(text, sizeof text, ": its values are %.3g times the values of the scene: ", ratio);

@@ -16,7 +16,7 @@
 namespace hsi::tools {
 namespace {
 
-/// Returns a matrix of n bands in another order: place[b] is the new index of band b.
+/// Returns an n x n matrix with bands in another order. place[b]: new index of band b.
 std::vector<double> reordered(const std::vector<double>& matrix, const std::vector<int>& place) {
     const size_t n = place.size();
     std::vector<double> out(matrix.size());

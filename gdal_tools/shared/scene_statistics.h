@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// -statistics: the statistics of many scenes from gdal_hsi_statistics, which replace the first pass over a
-// scene.
+// -statistics: statistics of many scenes, from a file of gdal_hsi_statistics. They replace the first pass
+// over a scene.
 #pragma once
 
 #include "raster/raster_source.h"
@@ -14,28 +14,30 @@
 
 namespace hsi::tools {
 
-/// Adds -statistics FILE. `all`: the tool learns nothing else from the scene, so a mask would change nothing.
+/// Adds -statistics FILE. `all`: true if the tool uses no other statistics of the scene; a mask would then
+/// have no effect.
 void add_statistics_option(tool::Builder& args, std::string& file, bool all = true);
 
-/// Statistics that are applied to a scene.
+/// Statistics from a file, and the scene to which they are applied.
 struct GivenStatistics {
-    std::shared_ptr<raster::RasterSource> source; ///< the scene with only the statistics' bands
-    stream::SceneStatistics moments;              ///< in the order of the source's bands; with differences
-    std::vector<float> minimum, maximum;          ///< by band, over the pixels of the statistics
+    std::shared_ptr<raster::RasterSource> source; ///< the scene with only the bands of the statistics
+    stream::SceneStatistics moments; ///< moments in the order of the source's bands, including differences
+    /// Minimum and maximum of each band over the pixels of the statistics.
+    std::vector<float> minimum, maximum;
 };
 
-/// Reads the file, and matches its bands with those of the scene like those of a model
+/// Reads the file, and matches its bands with the bands of the scene as the bands of a model
 /// (model::match_bands()). Reports the origin of the statistics. \throws Error if the file is not a
-/// statistics file or is damaged, if bands or scales differ, and if it has no valid pixel; UsageError if the
-/// run has a mask that would change nothing.
+/// statistics file or is damaged, if bands or scales differ, or if the statistics have no valid pixel;
+/// UsageError if the mask of the run would have no effect.
 GivenStatistics read_statistics(tool::Run& run, const std::string& file,
                                 const std::shared_ptr<raster::RasterSource>& source);
 
-/// Examines some of the scene's values. Warns if they are not similar to those of the statistics, and always
-/// reports the result (tool::RangeCheck). Does nothing with -dry-run and for a growing scene.
+/// Compares some values of the scene with the range of the statistics. Warns if they are not similar, and
+/// always reports the result (tool::RangeCheck). Does nothing with -dry-run and for a growing scene.
 void check_values(tool::Run& run, const GivenStatistics& given);
 
-/// Returns the moments at the bands of `scene`, which is given.source or given.source without some bands.
+/// Returns the moments at the bands of `scene`, which is given.source, possibly without some bands.
 stream::SceneStatistics moments_at(const GivenStatistics& given, const raster::RasterSource& scene);
 
 } // namespace hsi::tools

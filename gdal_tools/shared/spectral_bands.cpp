@@ -48,7 +48,7 @@ std::string advice_on_wavelengths() {
 void note_cut_range(tool::Run& run, const std::string& what, const std::vector<double>& wavelengths_nm,
                     double from, double to) {
     const auto rising = math::rising_bands(wavelengths_nm, from, to);
-    if (rising.size() < 2) return; // too few bands, which is refused later
+    if (rising.size() < 2) return; // ranges with too few bands are rejected later
     const double first = wavelengths_nm[rising.front()], last = wavelengths_nm[rising.back()],
                  far = 2 * (last - first) / static_cast<double>(rising.size() - 1);
     if (first - from > far || to - last > far)
@@ -57,7 +57,7 @@ void note_cut_range(tool::Run& run, const std::string& what, const std::vector<d
 
 namespace {
 
-/// Refuses options that apply only to rasters.
+/// Rejects options that apply only to rasters.
 void refuse_raster_options(const tool::CommonOptions& o) {
     const auto refuse = [](const std::string& option) {
         throw UsageError(tool::cannot_be_used_with(option, "a spectral library"),
@@ -98,7 +98,7 @@ namespace {
 
 constexpr double no_value = std::numeric_limits<double>::quiet_NaN();
 
-/// Returns the library's bands at which a spectrum has a value.
+/// Returns the bands of the library at which a spectrum has values. Other bands have no wavelength.
 math::SpectralBands bands_of(const raster::SpectralLibrary& library, const std::vector<bool>& has_value) {
     math::SpectralBands bands{library.wavelengths_nm, library.fwhm_nm};
     for (size_t b = 0; b < bands.centres.size(); ++b)
@@ -111,7 +111,7 @@ math::SpectralBands bands_of(const raster::SpectralLibrary& library, const std::
 ResampledSpectra resampled(const raster::SpectralLibrary& library, const math::SpectralBands& target,
                            math::Resampling method) {
     ResampledSpectra out;
-    // Most libraries have few patterns of missing bands
+    // Most libraries have few patterns of missing bands, so a plan is stored for each pattern.
     std::map<std::vector<bool>, math::ResamplingPlan> plans;
     std::vector<bool> any(target.size());
     for (const auto& spectrum : library.spectra) {

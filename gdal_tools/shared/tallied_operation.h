@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An operation whose results are counted or summed on their way to the sinks, on any
-// device.
+// An operation whose results are also counted or summed on their way to the sinks, on any device.
 #pragma once
 
 #include "core/host_memory.h"
@@ -14,19 +13,21 @@
 
 namespace hsi::tools {
 
-/// Runs `operation` and passes every tile of its results to a Tally. Each worker has its own Tally:
+/// Runs `operation` and passes each tile of its results to a Tally. Each worker has its own Tally, with these
+/// members:
 ///   Tally fresh() const;                                                  returns an empty tally
-///   void add(const Rect& core, const std::vector<CubeView<float>>& out);  adds all outputs of the operation
-///   void merge(const Tally& other);                                       order and tiles must not matter
+///   void add(const Rect& core, const std::vector<CubeView<float>>& out);  adds all outputs of a tile
+///   void merge(const Tally& other);                                       adds another tally
 ///   void exchange(parallel::Group& ranks);                                as Operation::exchange()
-/// The sinks take the first `outputs` outputs; the others are only for the tally.
+/// The order of additions and the tiles must not change the result.
+/// The sinks receive the first `outputs` outputs. The other outputs are only for the tally.
 template <class Tally>
 class TalliedOperation final : public stream::Operation {
   public:
     /// `operation` must outlive this object.
     TalliedOperation(stream::Operation& operation, Tally none, size_t outputs)
         : m_operation(operation), m_sum(std::move(none)), m_outputs(outputs) {}
-    const Tally& tally() const { return m_sum; } ///< complete after the pass
+    const Tally& tally() const { return m_sum; } ///< complete only after the pass
 
     int64_t halo() const override { return m_operation.halo(); }
     std::vector<int> output_bands() const override {
@@ -47,11 +48,11 @@ class TalliedOperation final : public stream::Operation {
     }
     uint64_t preferred_bytes() const override { return m_operation.preferred_bytes(); }
     double line_share() const override { return m_operation.line_share(); }
-    /// Outputs pass through the tally in host memory.
+    /// The tally reads the outputs in host memory.
     int takes_from() const override { return m_operation.takes_from(); }
     bool reads_in_place() const override { return m_operation.reads_in_place(); }
     std::shared_ptr<HostAllocator> allocator() const override { return m_operation.allocator(); }
-    /// Only reads m_sum, because lanes start at the same time.
+    /// Only reads m_sum, because several workers start at the same time.
     std::unique_ptr<stream::Worker> start(int lane, const stream::TileLimits& limits) override {
         auto worker = std::make_unique<TallyWorker>(m_operation.start(lane, limits), m_sum.fresh());
         for (const int bands : hidden_bands()) {
@@ -84,7 +85,7 @@ class TalliedOperation final : public stream::Operation {
         }
         std::unique_ptr<stream::Worker> worker;
         Tally tally;
-        std::vector<int> bands; ///< of the outputs that no sink takes
+        std::vector<int> bands; ///< number of bands of each output without a sink
         std::vector<HostBuffer<float>> hidden;
     };
 

@@ -44,12 +44,12 @@ void print_search_plan(tool::Run& run, const stream::CubeSource& source, const a
 
 namespace {
 
-/// Returns the number of targets, which is the virtual dimensionality.
+/// Returns the virtual dimensionality as the number of targets.
 int dimensionality(tool::Run& run, const TargetCount& count, const tool::Scene& whole, double share) {
     stream::StatisticsScan scan(whole.shape(), stream::Statistics::covariance);
     run.add_pass(stream::run_pass(*whole.counted(), scan, {}, run.pass("covariance", share)));
     const auto scene = scan.result();
-    if (scene.valid_pixels == 0) return 1; // the search reports the error, or leaves empty bands out
+    if (scene.valid_pixels == 0) return 1; // the search reports the error, or removes empty bands
     const auto method = count.vd_method == "hfc" ? vd::Method::hfc : vd::Method::nwhfc;
     const int number = vd::estimate(scene, method, count.false_alarm).number;
     run.note("Virtual dimensionality (" + count.vd_method + "): " + std::to_string(number));
@@ -65,11 +65,11 @@ int dimensionality(tool::Run& run, const TargetCount& count, const tool::Scene& 
 
 atdca::Detection search(tool::Run& run, AtdcaComputing& computing, const stream::CubeSource& source,
                         const atdca::Options& options, const stream::PassOptions& pass) {
-    // If the scene does not fit on the device of one rank, all ranks search together on the CPU.
+    // If the scene does not fit into device memory on one rank, all ranks search on the CPU.
     if (!run.ranks().any("the scene does not fit into device memory",
                          !computing->fits(run.options().device_memory, source.shape(), options)))
         return computing->detect(source, options, pass);
-    // Reading limits the speed when the scene is read in every pass, and the CPU is as fast as reading.
+    // If the scene is read in each pass, reading limits the speed. The CPU is then as fast as a GPU.
     run.note("The scene does not fit into device memory: searching on the CPU");
     run.report()["device"] = tool::describe_devices(run, {}, atdca::simd_target());
     return atdca::detect(source, options, pass);
@@ -80,7 +80,7 @@ atdca::Detection search(tool::Run& run, AtdcaComputing& computing, const stream:
 atdca::Detection find_targets(tool::Run& run, AtdcaComputing& computing, const TargetCount& count,
                               tool::Scene& scene, atdca::Options& options, double share) {
     const auto& source = scene.raster();
-    // If the page cache of one host cannot hold the file, all ranks keep the scene.
+    // If the page cache of one computer cannot hold the file, all ranks keep the scene in memory.
     options.keep_scene = run.ranks().any("keep the scene", options.keep_scene);
     atdca::Detection found;
     const bool any = scene.attempt([&](bool again) {
@@ -123,7 +123,7 @@ void report_search_cost(tool::Run& run, const atdca::Detection& found, int wante
 }
 
 void warn_of_many_signals(tool::Run& run, int number, int bands, const std::string& advice) {
-    constexpr int few = 32; // with fewer bands, so many signals are common
+    constexpr int few = 32; // with fewer bands, it is normal that more than half of them count as signals
     if (2 * number <= bands) return;
     const std::string share = "virtual dimensionality: " + std::to_string(number) + " of " +
                               std::to_string(bands) + " bands, more than half: ";
@@ -144,7 +144,7 @@ void warn_of_vain_test(tool::Run& run, const std::string& method, double false_a
     const int bands = scene.bands;
     bool centred = true;
     for (int b = 0; b < bands; ++b) {
-        constexpr double little = 0.05; // share of the deviation
+        constexpr double little = 0.05; // fraction of the standard deviation
         const double mean = scene.mean[static_cast<size_t>(b)];
         centred &=
             mean * mean <=
@@ -154,8 +154,9 @@ void warn_of_vain_test(tool::Run& run, const std::string& method, double false_a
         run.warn("the bands have a mean of about 0, as components have: " + method +
                  " counts directions with a significant mean, and finds no direction. Use the original "
                  "scene, or gdal_hsi_vd -method hysime");
-    // A pair passes if r - k > tau sqrt(2 (r^2 + k^2) / n). For k = 0 and fewer than 2 tau^2 pixels, no r
-    // satisfies this.
+    // The test compares an eigenvalue r of the correlation matrix with an eigenvalue k of the covariance
+    // matrix, from n pixels. It finds a signal if r - k > tau sqrt(2 (r^2 + k^2) / n). For k = 0 and fewer
+    // than 2 tau^2 pixels, this is false for every r.
     const double tau = vd::upper_quantile(false_alarm), least = tau > 0 ? 2 * tau * tau : 0;
     const std::string sizes = method + " has " + counted(pixels, "pixel") + " for " + counted(bands, "band");
     if (static_cast<double>(pixels) <= least)
@@ -201,7 +202,7 @@ std::shared_ptr<raster::RasterSource> open_original(tool::Run& run, const std::s
         throw Error("-original " + path + " is " + size(b) + ", " + source.path() + " is " + size(a),
                     "Give the cube that src was made from.");
     check_same_place(run, "-original", *original, source);
-    // Targets are inside of the mask, and so is what is made of the other cube.
+    // Targets are inside of the mask, so results from the other cube must also be inside of the mask.
     return source.facts().masked ? original->with_mask(run.mask()) : original;
 }
 
@@ -258,7 +259,7 @@ raster::SpectralLibrary library_of_targets(const std::vector<std::vector<float>>
                                            const ManyScenes* scenes) {
     auto library = library_for(cube);
     const BandScales scales(cube);
-    // Values that single precision cannot represent are read again.
+    // Values that single precision cannot represent are read again, in double precision.
     const auto exact = cube.facts().exact_in_float ? nullptr : cube.in_sums()->open_reader();
     for (size_t k = 0; k < spectra.size(); ++k) {
         library.names.push_back(target_name(what, k + 1, targets[k], scenes));
@@ -295,8 +296,8 @@ void add_vector_options(tool::Builder& args, raster::VectorOptions& options) {
 
 namespace {
 
-/// Reads the targets of each scene together, because the arrays of a product are then read once for all of
-/// them.
+/// Reads the positions of all targets of a scene together, so that the coordinate arrays of a product are
+/// read only once.
 std::vector<raster::PixelPlace> places_of_targets(const std::vector<atdca::Target>& targets,
                                                   const raster::RasterSource& source,
                                                   const ManyScenes* scenes) {

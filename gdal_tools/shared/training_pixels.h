@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Shared code of tools that train a classifier: from labelled pixels and their spectra to a training set.
+// Shared code of tools that train a classifier: makes a training set from labelled pixels and their spectra.
 #pragma once
 
 #include "core/counted.h"
@@ -22,8 +22,8 @@
 
 namespace hsi::tools {
 
-/// Returns the bytes of the spectra of all labelled pixels. Throws Error if they exceed half of the buffer
-/// memory.
+/// Returns the number of bytes that the spectra of all labelled pixels need. \throws Error if this is more
+/// than half of the buffer memory.
 inline uint64_t spectra_bytes(const tool::Run& run, size_t pixels, int bands) {
     const uint64_t bytes = pixels * static_cast<uint64_t>(bands) * sizeof(float);
     if (bytes > run.buffer_memory() / 2)
@@ -33,8 +33,8 @@ inline uint64_t spectra_bytes(const tool::Run& run, size_t pixels, int bands) {
     return bytes;
 }
 
-/// Leaves out the labelled pixels that are not in the mask, and classes that lose all of their pixels. Throws
-/// Error if nothing is left.
+/// Removes labelled pixels outside of the mask, and classes that lose all of their pixels. \throws Error if
+/// no pixel is left.
 inline raster::LabelledPixels labels_in(tool::Run& run, const stream::PixelMask& mask,
                                         const raster::LabelledPixels& labels) {
     raster::LabelledPixels kept;
@@ -65,13 +65,14 @@ inline raster::LabelledPixels labels_in(tool::Run& run, const stream::PixelMask&
     return kept;
 }
 
-/// Groups labelled pixels into patches: pixels of a class that touch, and pixels of one polygon.
+/// Patches of labelled pixels: pixels of one class that touch, and pixels of one polygon.
 struct LabelPatches {
-    std::vector<size_t> of; ///< of each labelled pixel, in the order of LabelledPixels; from 0
-    bool polygons = false;  ///< the labels are polygons
+    std::vector<size_t> of; ///< patch of each labelled pixel, from 0, in the order of LabelledPixels
+    bool polygons = false;  ///< true if the labels are polygons
 };
 
-/// Reads labels on the scene's grid in the run's mask, and adds a description to the report.
+/// Reads the labels on the grid of the scene, inside the mask of the run. Adds a description of the labels to
+/// the report.
 inline raster::LabelledPixels read_labels(tool::Run& run, const raster::LabelOptions& options,
                                           const raster::RasterSource& scene,
                                           LabelPatches* patches = nullptr) {
@@ -95,12 +96,13 @@ inline raster::LabelledPixels read_labels(tool::Run& run, const raster::LabelOpt
     return labels;
 }
 
-/// The classes of the labels of several scenes as one list. A class equals the one with its name, or with its
-/// number if one of the two has no name. Otherwise it is a new class, with its number if that is free.
+/// The classes of the labels of several scenes as one list. Classes with the same name are equal. If one of
+/// two classes has no name, they are equal if their numbers are equal. Any other class is added, with its own
+/// number if that number is free.
 class JoinedClasses {
   public:
-    /// Returns the number of each of `classes` in all(), and adds their pixels. `whose`: the owner of the
-    /// labels; a note names a class whose number changes.
+    /// Adds classes and their pixels. Returns, for the number of each class, its number in all(). `whose`:
+    /// owner of the labels, for a note about classes whose number changes.
     std::map<int, int> add(tool::Run& run, const std::string& whose, const std::vector<LabelClass>& classes) {
         std::map<int, int> number;
         for (const LabelClass& c : classes) {
@@ -130,15 +132,15 @@ class JoinedClasses {
                   [](const LabelClass& a, const LabelClass& b) { return a.value < b.value; });
         return number;
     }
-    const std::vector<LabelClass>& all() const { return m_all; } ///< by their numbers
+    const std::vector<LabelClass>& all() const { return m_all; } ///< sorted by number
 
   private:
     std::vector<LabelClass> m_all;
 };
 
-/// Returns the training set of the labelled pixels that have a valid spectrum. `values`: [pixel][band] in the
-/// order of `labels`; valid(i) for each pixel. Pixels and classes without a spectrum are left out with a
-/// warning, and counted in the report. Throws Error if nothing is left.
+/// Returns the training set of labelled pixels with a valid spectrum. `values`: [pixel][band] in the order of
+/// `labels`. valid(i): true if pixel i has a valid spectrum. Other pixels, and classes without any valid
+/// spectrum, are omitted with a warning and counted in the report. \throws Error if no pixel is left.
 inline model::TrainingSet training_set(tool::Run& run, const raster::LabelledPixels& labels, int bands,
                                        const std::vector<float>& values,
                                        const std::function<bool(size_t)>& valid) {
@@ -177,11 +179,11 @@ inline model::TrainingSet training_set(tool::Run& run, const raster::LabelledPix
     return set;
 }
 
-/// With fewer pixels, the spread of a class is unknown: the relative error of its estimate is 1 / sqrt(2 n),
-/// about a quarter.
+/// With fewer pixels, the spread of a class is poorly known: the relative error of its estimate is 1 / sqrt(2
+/// n), about a quarter.
 inline constexpr int64_t least_class_pixels = 10;
 
-/// Warns about classes with fewer than `least` training pixels, and states `why` that is too few.
+/// Warns of classes with fewer than `least` training pixels. `why`: reason why so few pixels are a problem.
 inline void warn_of_small_classes(tool::Run& run, const std::vector<LabelClass>& classes, int64_t least,
                                   const std::string& why) {
     std::string names;
@@ -199,7 +201,7 @@ inline void warn_of_small_classes(tool::Run& run, const std::vector<LabelClass>&
             "; the map and its accuracies are unreliable for these classes. Label more, or join classes");
 }
 
-/// Adds the statistics of training pixels to a model: minimum, maximum and mean of each band.
+/// Adds the minimum, maximum and mean of each band of the training pixels to a model.
 inline void describe_values(const model::TrainingSet& set, model::ModelBands& model) {
     const auto bands = static_cast<size_t>(set.features);
     const size_t pixels = set.values.size() / bands;

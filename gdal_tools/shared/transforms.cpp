@@ -87,7 +87,7 @@ void tell_undefined(tool::Run& run, const SpectrumWork& work, int64_t valid, int
                  work.undefined + ": the output is nodata");
 }
 
-/// Makes the pass; returns false when no pixel is valid.
+/// Makes the pass. Returns false if no pixel is valid.
 template <class Operation>
 bool pass_over(tool::Run& run, tool::Scene& scene, const SpectrumWork& work, Operation& operation,
                const std::vector<size_t>& kept, double share) {
@@ -133,7 +133,7 @@ std::vector<double> counted_means(tool::Run& run, tool::Scene& scene,
                 std::move(cube),
                 stream::LinkWork(std::shared_ptr<stream::Operation>(smooth::make_transform(inputs, *first))));
         });
-    scene.set_fate(nullptr); // the pass that writes dst reports the pixels
+    scene.set_fate(nullptr); // the pass that writes dst reports these pixels
     const auto found = scene.scan("mean", 0.5, [&] {
         return std::make_unique<stream::StatisticsScan>(scene.shape(), stream::Statistics::means);
     });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The output of tools that transform every spectrum separately: gdal_hsi_smooth and gdal_hsi_reflect.
+// Writes the output of tools that transform each spectrum separately: gdal_hsi_smooth and gdal_hsi_reflect.
 #pragma once
 
 #include "raster/raster_source.h"
@@ -14,32 +14,32 @@
 
 namespace hsi::tools {
 
-/// The meaning of the result's values.
+/// Scale and unit of the result's values.
 struct Meaning {
     std::optional<double> scale;
     std::string unit;
 };
 
-/// How a tool transforms a scene.
+/// Describes how a tool transforms a scene.
 struct SpectrumWork {
-    std::string pass;      ///< its name: "smoothing"
-    double share = 1;      ///< of the progress
-    std::string undefined; ///< why pixels have no result: "since a value is not above 0"
+    std::string pass;      ///< name of the pass, such as "smoothing"
+    double share = 1;      ///< part of the progress bar
+    std::string undefined; ///< reason why pixels have no result, such as "since a value is not above 0"
     Meaning meaning;
-    /// Returns the transform for the bands of a scene, which may have lost some since the last call.
+    /// Returns the transform for the bands of a scene. The scene may have lost bands since the last call.
     std::function<smooth::Transform(const raster::RasterSource&)> make;
 };
 
-/// Writes dst with the bands of the transform, or with their definition, which is computed when it is read.
-/// \throws Error if no pixel is valid, and if no valid pixel has a result.
+/// Writes dst with the transformed bands. If dst is a virtual format, writes the definition of the transform.
+/// \throws Error if no pixel is valid, or if no valid pixel has a result.
 void write_transformed(tool::Run& run, tool::Scene& scene, const SpectrumWork& work);
 
-/// Returns the mean of each band over the counted pixels, after `first` if it is given (logarithms). Bands
-/// without a value are left out of the scene.
+/// Returns the mean of each band over the pixels that statistics use. With `first`, this transform (such as a
+/// logarithm) is applied before. Bands without a value are removed from the scene.
 std::vector<double> counted_means(tool::Run& run, tool::Scene& scene,
                                   const std::optional<smooth::Transform>& first = {});
 
-/// \throws Error if the source has no wavelengths.
+/// Throws the Error for a source without wavelengths.
 [[noreturn]] void refuse_without_wavelengths(const std::string& path);
 
 } // namespace hsi::tools

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Blocks of compressed GeoTIFFs: the decoder refuses invalid bytes, and restores any samples that the coder
+// Blocks of compressed GeoTIFFs: the decoder rejects invalid bytes, and restores any samples that the coder
 // has compressed.
 #include "raster/codec/block_codec.h"
 #include "fuzz/fuzz.h"
@@ -30,7 +30,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     form.line_samples = form.step * bytes.take(1, 300);
     form.lines = bytes.take(1, 70);
     form.swapped = !floats && bytes.take<uint8_t>() % 2;
-    if (codec % 8 >= 6 && form.sample_bytes <= 4) { // LERC, with or without further compression
+    if (codec % 8 >= 6 && form.sample_bytes <= 4) { // LERC, alone or with further compression
         using Values = BlockCoding::Values;
         coding.codec = codec % 3 == 0   ? BlockCoding::Codec::none
                        : codec % 3 == 1 ? BlockCoding::Codec::zstd
@@ -51,14 +51,16 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     std::vector<char> back(room), samples(room);
     const std::string rest = bytes.rest();
     (void)decoder.decode({rest.data(), rest.size()}, lines, back.data());
-    for (size_t i = 0; i < room && size > 0; ++i) // repeats the input with increasing changes
+    // The samples are repetitions of the input, each with larger changes.
+    for (size_t i = 0; i < room && size > 0; ++i)
         samples[i] = static_cast<char>(data[i % size] + i / size * (data[0] % 5));
     raster::BlockCoder coder(coding, form);
     const auto stored = coder.encode(samples.data(), lines);
     fuzz::expect(decoder.decode(stored, lines, back.data()), "what was coded can be decoded");
     const auto line_bytes = static_cast<size_t>(form.line_samples * form.sample_bytes);
     const size_t used = static_cast<size_t>(lines) * line_bytes;
-    if (coding.lerc && floats) // floats in LERC do not always keep the payload of NaN and the sign of zero
+    // LERC may change the payload of NaN and the sign of zero, so floats are compared as numbers.
+    if (coding.lerc && floats)
         for (size_t i = 0; i < used; i += sizeof(float)) {
             float was = 0, is = 0;
             std::memcpy(&was, &samples[i], sizeof was);
@@ -67,7 +69,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         }
     else
         fuzz::expect(std::memcmp(samples.data(), back.data(), used) == 0, "and is what it was");
-    if (stored.size() > 8) // a truncated block is invalid
+    // A truncated block must be rejected.
+    if (stored.size() > 8)
         fuzz::expect(!decoder.decode(stored.first(stored.size() - 5), lines, back.data()),
                      "a part is no block");
     return 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Chunks of HDF5 arrays: the decoder refuses invalid bytes for any declared filters, and restores any samples
+// Chunks of HDF5 arrays: the decoder rejects invalid bytes for any declared filters, and restores any samples
 // that a filter has processed.
 #include "raster/codec/chunk_codec.h"
 #include "fuzz/fuzz.h"
@@ -15,7 +15,7 @@ namespace {
 
 using Filter = hsi::raster::ChunkCoding::Filter;
 
-/// Applies a filter in the forward direction, slowly and plainly.
+/// Applies a filter in the forward direction. The code is simple and slow.
 std::string apply(Filter filter, const std::string& from, size_t width) {
     std::string to;
     if (filter == Filter::shuffle) {
@@ -32,7 +32,8 @@ std::string apply(Filter filter, const std::string& from, size_t width) {
         to.resize(libdeflate_zlib_compress(packer.get(), from.data(), from.size(), to.data(), to.size()));
         return to;
     }
-    for (size_t i = 0; i < from.size(); i += 32) // only literals
+    // The compressed data consist only of literals.
+    for (size_t i = 0; i < from.size(); i += 32)
         to += static_cast<char>(std::min<size_t>(32, from.size() - i) - 1) + from.substr(i, 32);
     return to;
 }

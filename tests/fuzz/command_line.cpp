@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One word per line: configuration is removed, options with values are separated from arguments, and the
-// command is quoted for the record.
+// A command line with one word per line: configuration options are removed, options with values are separated
+// from arguments, and the command is quoted for the history.
 #include "terminal/command_line.h"
 #include "fuzz/fuzz.h"
 
@@ -13,7 +13,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         {{"t", "targets"}, 1}, {{"overwrite"}, 0}, {{"dstnodata"}, 1}};
     auto words = fuzz::split(std::string(reinterpret_cast<const char*>(data), size), '\n');
     for (auto& word : words)
-        if (word == "--optfile") word = "--other"; // names a file, and this test reads no files
+        // --optfile names a file, and this test must not read files.
+        if (word == "--optfile") word = "--other";
     fuzz::expect(!terminal::quote_command("tool", words).empty(), "any command can be quoted");
     try {
         words = terminal::expand_option_files(words);

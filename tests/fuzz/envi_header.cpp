@@ -12,8 +12,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     for (const auto& field : header.fields()) {
         fuzz::expect(header.find(field.key) != nullptr, "a field is found under its key");
         const auto elements = raster::envi_list(field.value);
-        // Elements of a list that was closed properly contain no braces or line ends. A text that begins like
-        // a comment or a quotation may be read as one.
+        // Elements of a closed list contain no braces and no line breaks. An element that begins like a
+        // comment or a quotation may be read as a comment or quotation.
         bool plain = true;
         for (const auto& element : elements)
             plain = plain && !element.empty() && element.find_first_of("{},\n") == std::string::npos &&
@@ -33,8 +33,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     fuzz::expect(longest <= raster::longest_gdal_line, "a line is as short as GDAL wants it");
     for (const auto& field : header.fields())
         if (field.value.size() + field.key.size() > raster::longest_gdal_line / 2) return 0;
-    // An unclosed list includes the following text, so only headers with closed lists can be written and read
-    // again.
+    // An unclosed list includes the text that follows it. Only headers without unclosed lists are equal after
+    // they are written and read again.
     const EnviHeader again = EnviHeader::parse(text);
     bool closed = true;
     for (const auto& field : header.fields()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An expression is refused, or gives the same bits after its operands are renamed.
+// An expression is rejected, or its result has the same bits after its operands are renamed.
 #include "indices/expression.h"
 #include "core/error.h"
 

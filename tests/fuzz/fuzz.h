@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Common parts of the fuzzing targets. A target passes bytes to a parser and checks every result: the parser
-// may throw only Error and UsageError, and an accepted input can be written and read again.
+// Common parts of the fuzzing targets. A target passes bytes to a parser and checks each result. The parser
+// may throw only Error and UsageError. An accepted input must be equal after it is written and read again.
 #pragma once
 
 #include "core/error.h"
@@ -28,7 +28,7 @@ inline void expect(bool holds, const char* what) {
     std::abort();
 }
 
-/// Reads bytes one after another; returns zeros after the end.
+/// Reads values from bytes, one after another. Returns zeros after the end.
 class Bytes {
   public:
     Bytes(const uint8_t* data, size_t size) : m_data(data), m_size(size) {}
@@ -41,7 +41,7 @@ class Bytes {
         m_size -= n;
         return value;
     }
-    /// Returns a number in [least, most].
+    /// Returns a number from `least` to `most`.
     int64_t take(int64_t least, int64_t most) {
         return least + static_cast<int64_t>(take<uint64_t>() % (static_cast<uint64_t>(most - least) + 1));
     }
@@ -62,7 +62,7 @@ inline std::vector<std::string> split(const std::string& text, char at) {
     return parts;
 }
 
-/// Registers GDAL's drivers, and turns off GDAL's messages and its search in folders.
+/// Registers GDAL's drivers. Turns off GDAL's messages and its search for files in folders.
 inline void quiet_gdal() {
     static const bool once = [] {
         CPLSetErrorHandler(CPLQuietErrorHandler);
@@ -73,7 +73,7 @@ inline void quiet_gdal() {
     static_cast<void>(once);
 }
 
-/// A file in memory that exists as long as this object.
+/// A file in memory, which exists as long as this object.
 class MemoryFile {
   public:
     MemoryFile(std::string path, const std::string& content) : m_path(std::move(path)) {
@@ -91,7 +91,7 @@ class MemoryFile {
     std::string m_path;
 };
 
-/// Checks a model's text: a model that is read, written and read again is equal in all digits.
+/// Checks the text of a model: after the model is read, written and read again, all digits are equal.
 template <class Read, class Write>
 void check_model(const uint8_t* data, size_t size, const Read& read, const Write& write) {
     try {

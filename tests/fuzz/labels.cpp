@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Class texts of label files. The first byte selects the type: the side file (.aux.xml) of a small raster
-// with its category names, colour table and attribute table; the attributes of a vector file's features, one
-// per line; or a table of points.
+// Class texts of label files. The first byte selects the kind of file: a small raster whose side file
+// (.aux.xml) has category names, a colour table and an attribute table; a vector file, with the attributes of
+// one feature per line; or a table of points.
 #include "raster/labels.h"
 #include "core/json.h"
 #include "fuzz/fuzz.h"
@@ -28,8 +28,8 @@ void make_raster(const char* path) {
     GDALClose(dataset);
 }
 
-/// Returns features, one per line: the class, a tab, and its name. Features are points, or squares around
-/// them, which grow with the length of the line.
+/// Returns a vector file with one feature per line of text. A line has the class, a tab, and the class name.
+/// Features are points, or squares around points that grow with the length of the line.
 std::string geojson(const std::string& text, bool squares) {
     Json features = Json::array();
     double x = 0;

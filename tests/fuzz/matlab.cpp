@@ -9,7 +9,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     fuzz::quiet_gdal();
     const std::string text(reinterpret_cast<const char*>(data), size);
     const fuzz::MemoryFile memory("/vsimem/in.mat", text);
-    // Version 7.3 is HDF5, and this test does not cover the HDF5 library.
+    // Version 7.3 is HDF5. This test does not cover the HDF5 library.
     if (size > 125 && (text[124] == 2 || text[125] == 2)) return 0;
     std::shared_ptr<const raster::MatlabFile> file;
     try {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Models inside VRTs: any text is unpacked or refused, and a packed text is restored.
+// Models inside of VRTs: any text is unpacked or rejected, and a packed text is restored.
 #include "raster/packed_text.h"
 #include "fuzz/fuzz.h"
 

@@ -9,8 +9,8 @@ namespace {
 
 using namespace hsi;
 
-/// Checks that a reader refuses an argument, or returns a result that satisfies `holds` and is equal in a
-/// second call.
+/// Checks a reader of arguments. It must throw an error, or return a result that satisfies `holds` and is
+/// equal in a second call.
 template <class Read, class Holds>
 void twice(const Read& read, const Holds& holds, const char* what) {
     try {

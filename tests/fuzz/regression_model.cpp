@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-/// Evaluates a block of pixels with any accepted model.
+/// Reads a model. If it is accepted, evaluates it for a block of pixels.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     using namespace hsi;
     fuzz::check_model(
@@ -19,7 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                 regression::Fitted(model).evaluate_rows(
                     pixels, [&](const regression::Fitted::Buffers&, size_t) { ++estimates; });
                 fuzz::expect(estimates == 2, "each pixel has an estimate");
-            } catch (const Error&) { // the matrix of a Gaussian process is not positive definite
+            } catch (const Error&) { // the matrix of a Gaussian process may not be positive definite
             }
             return *model;
         },

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A rule file is refused, or all its parts satisfy the header's conditions.
+// A rule file is rejected, or all its parts satisfy the conditions in the header rules.h.
 #include "identify/rules.h"
 #include "core/error.h"
 

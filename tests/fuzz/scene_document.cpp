@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Virtual scenes: any text is understood or refused. A document that was understood is equal after it was
-// written and read again.
+// Virtual scenes: any text is read or rejected. A document that was read is equal after it is written and
+// read again.
 #include "raster/scene_document.h"
 #include "fuzz/fuzz.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An ENVI scene whose header is the input. It is opened, read and described as a tool does it.
+// The input is the header of an ENVI scene. The scene is opened, read and described as a tool does it.
 #include "fuzz/fuzz.h"
 #include "raster/metadata/scene_metadata.h"
 #include "raster/raster_source.h"

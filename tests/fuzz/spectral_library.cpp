@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The first byte selects the type: a table, an ENVI library (header and data, separated by a zero byte), a
-// text of any format, or a binary file of a spectrometer.
+// Spectral libraries. The first byte selects the kind of file: a table, an ENVI library (header and data,
+// separated by a zero byte), a text of any format, or a binary file of a spectrometer.
 #include "core/text.h"
 #include "fuzz/fuzz.h"
 #include "raster/libraries/library_formats.h"
@@ -28,7 +28,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const size_t zero = std::min(text.find('\0'), text.size());
     const char* const names[] = {"/vsimem/in.csv", "/vsimem/in.sli", "/vsimem/in.txt", "/vsimem/in.asd"};
     const size_t kind = data[0] % 4;
-    if (raster::holds_features(utf8_text(text)) || text.rfind("SQLite", 0) == 0) return 0; // GDAL reads these
+    // GDAL would read these texts.
+    if (raster::holds_features(utf8_text(text)) || text.rfind("SQLite", 0) == 0) return 0;
     const fuzz::MemoryFile file(names[kind], kind != 1            ? text
                                              : zero < text.size() ? text.substr(zero + 1)
                                                                   : std::string());
@@ -58,13 +59,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         const auto chosen =
             raster::chosen_names(library.names, {"*", "#1", library.names.back()}, "-spectrum");
         const bool name = std::any_of(library.names.begin(), library.names.end(), [](const auto& text) {
-            return text.find('*') != std::string::npos; // names are tried before patterns
+            // A name with '*' is found as a name, not as a pattern.
+            return text.find('*') != std::string::npos;
         });
         fuzz::expect(name || raster::selected(library, chosen).spectra.size() == library.spectra.size(),
                      "* takes all");
-        // Names are free text, so names that the format cannot store need not come back. Values must come
-        // back, except where a spectrum's name contains a unit of wavelengths, since its column may be read
-        // as an axis.
+        // Names are free text, so names that the format cannot store may change. Values must be restored.
+        // Exceptions are libraries in which the name of a spectrum contains a unit of wavelengths, because
+        // the column of this spectrum may be read as wavelengths.
         if (std::any_of(library.names.begin(), library.names.end(),
                         [](const auto& text) { return !raster::stated_unit(text).empty(); }))
             return 0;
@@ -74,7 +76,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         VSIUnlink(out.c_str());
         fuzz::expect(back.spectra.size() == library.spectra.size() && back.bands() == library.bands(),
                      "a library that is written has its size when it is read");
-        // Order of the lines: by number if wavelengths are unknown
+        // Rows are written in the order of band numbers if wavelengths are unknown.
         std::vector<size_t> order(library.bands());
         std::iota(order.begin(), order.end(), size_t{0});
         if (library.wavelengths_nm.empty() && !library.band_numbers.empty())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Sizes of scenes, blocks, halos and memory: the tiles of a plan cover the scene once, their windows are
-// inside it, and they fit into the memory.
+// Plans of tiles for any sizes of scenes, blocks, halos and memory: the tiles cover the scene once, their
+// windows are inside of the scene, and they fit into the memory.
 #include "core/tile_plan.h"
 #include "fuzz/fuzz.h"
 
@@ -39,7 +39,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                per_core * static_cast<uint64_t>(cs) * static_cast<uint64_t>(cl) / 4;
     };
     if (large && (request.samples > (int64_t{1} << 20) && request.lines > (int64_t{1} << 20)))
-        request.lines = 1 + request.lines % 1000; // keeps a cost in bytes within 64 bits
+        request.lines = 1 + request.lines % 1000; // keeps the cost in bytes within 64 bits
     try {
         const TilePlan plan = plan_tiles(request);
         const Rect scene{0, 0, request.samples, request.lines};
@@ -56,7 +56,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
             fuzz::expect(plan.tile_samples() >= request.forced_samples &&
                              plan.tile_lines() >= request.forced_lines,
                          "the size that was asked for is kept");
-        // Row by row, each core begins where the previous core ends, so the cores cover the scene once.
+        // Row by row, each core must begin where the previous core ends. The cores then cover the scene once.
         const int64_t step = std::max<int64_t>(1, plan.size() / 5000);
         int64_t area = 0;
         for (int64_t i = 0; i < plan.size(); i += step) {

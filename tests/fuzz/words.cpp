@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The small readers of option values: band lists, sizes, devices, numbers. The first byte selects the reader.
+// Readers of option values: band lists, sizes, devices, numbers. The first byte selects the reader.
 #include "tool/words.h"
 #include "core/cuda_module.h"
 #include "core/host_memory.h"

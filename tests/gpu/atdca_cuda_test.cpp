@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// hsi_cuda_atdca.so against the CPU backend: equal targets in equal order, with scores of equal bits.
+// Compares hsi_cuda_atdca.so with the CPU backend: targets and their order are equal, and scores have equal
+// bits.
 #include "atdca/atdca.h"
 #include "core/cuda_module.h"
 #include "core/error.h"
@@ -168,7 +169,7 @@ TEST_F(AtdcaCuda, MapsAndScoresAreTheProcessors) {
     make_invalid(scene, 5, 2, 0, std::numeric_limits<float>::infinity());
     for (int b = 0; b < 30; ++b)
         scene.at(b, 11, 12) = 0;
-    std::vector<std::vector<float>> targets; // a full chunk and a partial chunk
+    std::vector<std::vector<float>> targets; // 11 targets: a full chunk and a partial chunk
     for (int k = 0; k < 11; ++k) {
         targets.emplace_back();
         for (int b = 0; b < 30; ++b)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Links of a chain on a GPU. Links that run tile by tile in device memory must give the same bits as the same
-// operations that run there one after another with stored cubes between them.
+// Pipelines of virtual steps on a GPU. Steps that run tile by tile in device memory must give the same bits
+// as the same operations that run on the GPU one after another, with stored cubes between them.
 #include "core/cuda_module.h"
 #include "links/links.h"
 #include "regression/regression_models.h"
@@ -34,7 +34,8 @@ stream::PassOptions pass(int64_t samples, int64_t lines, int lanes) {
     return options;
 }
 
-/// Returns true if both have equal bits. All NaN are equal, since the GPU's NaN differs from the CPU's.
+/// Returns true if both cubes have equal bits. All NaN count as equal, because the GPU's NaN has other bits
+/// than the CPU's.
 bool same(const Cube& a, const Cube& b) {
     const auto equal = [](float x, float y) {
         return (std::isnan(x) && std::isnan(y)) || std::memcmp(&x, &y, sizeof x) == 0;
@@ -110,7 +111,7 @@ class ChainCuda : public testing::Test {
                                                         const stream::CubeShape& shape) {
         return stream::make_operation(link, shape).on_devices(device());
     }
-    /// Returns a pointer that does not own the source.
+    /// Returns a shared pointer that does not own the source.
     static std::shared_ptr<const stream::CubeSource> share(const stream::CubeSource& source) {
         return {std::shared_ptr<void>(), &source};
     }
@@ -143,14 +144,14 @@ TEST_F(ChainCuda, GivesTheBitsOfCubesThatWereStored) {
         }
         for (const auto& [w, h, lanes] :
              std::vector<std::array<int, 3>>{{211, 97, 1}, {64, 32, 3}, {211, 8, 2}, {50, 97, 4}}) {
-            stream::CopyOperation copy(fused->shape().bands, false); // into host memory
+            stream::CopyOperation copy(fused->shape().bands, false); // the copy is in CPU memory
             EXPECT_TRUE(same(stored(*fused, copy, pass(w, h, lanes)), cubes.back()))
                 << number << ": " << w << "x" << h;
         }
     }
 }
 
-/// Returns a link whose bands are sums of a few neighbouring bands.
+/// Returns a step whose bands are weighted sums of a few neighbouring bands.
 stream::Link resampling() {
     std::vector<math::ResampledBand> all;
     for (size_t j = 0; j + 3 < bands; ++j) {
@@ -174,7 +175,8 @@ stream::Link feature_bands(features::Output output, size_t first, size_t count) 
     return links::feature_bands(bands, {range}, output);
 }
 
-/// Checks that resampling and features have the CPU's bits on the device, alone and after another link.
+/// Checks that resampling and features have the same bits on the device as on the CPU, alone and after
+/// another step.
 TEST_F(ChainCuda, ResamplingAndFeaturesAreTheProcessors) {
     const MemorySource source(m_cube);
     for (const auto& link : {resampling(), feature_bands(features::Output::removed, 0, bands),
@@ -198,7 +200,8 @@ TEST_F(ChainCuda, ResamplingAndFeaturesAreTheProcessors) {
     }
 }
 
-/// Checks that the pass reads tiles where the link has put them, and has the results of the stored cube.
+/// Checks that the pass reads tiles from the device memory where the step has written them, with the same
+/// results as for a stored cube.
 TEST_F(ChainCuda, HandsTilesToThePassOnTheDevice) {
     const MemorySource source(m_cube);
     const Cube displaced = stored(source, *on_device(displacement(5), m_cube.shape), pass(211, 97, 1));

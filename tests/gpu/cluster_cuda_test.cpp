@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// hsi_cuda_cluster.so: labels, iterations, centres and inertia equal the CPU's bits.
+// Compares hsi_cuda_cluster.so with the CPU: labels, number of iterations, centres and inertia have equal
+// bits.
 #include "cluster/cluster.h"
 #include "cluster/device_scene.h"
 #include "core/cuda_module.h"
@@ -114,14 +115,14 @@ TEST_F(ClusterCuda, FewIterationsEndWithOneMoreAssignment) {
     expect_same(cpu, clustered(cube, 7, options, true), "2 iterations");
 }
 
-/// Uses values of very different magnitudes and both signs, so that all digits of the sums occur.
+/// Uses values of very different magnitudes and both signs, so that all digits of the exact sums occur.
 TEST_F(ClusterCuda, SumsOfLargeAndTinyValuesAreExact) {
     auto cube = random_scene(50, 30, 6, 8, 0.3);
     for (int64_t y = 0; y < 30; ++y)
         for (int64_t x = 0; x < 50; ++x) {
             cube.at(1, y, x) *= 1e-30f;
             cube.at(2, y, x) *= -1e12f;
-            cube.at(3, y, x) = x % 2 == 0 ? 1e-42f : -1e-20f; // also denormal numbers
+            cube.at(3, y, x) = x % 2 == 0 ? 1e-42f : -1e-20f; // 1e-42 is a denormal number
             cube.at(4, y, x) = static_cast<float>(x - 25) * 1e9f;
         }
     cluster::Options options;
@@ -131,7 +132,7 @@ TEST_F(ClusterCuda, SumsOfLargeAndTinyValuesAreExact) {
 TEST_F(ClusterCuda, EmptyClustersTakeTheSamePixels) {
     const auto cube = random_scene(40, 30, 5, 2, 0.1);
     std::vector<std::vector<double>> start;
-    for (int k = 0; k < 6; ++k) // three centres have no pixels
+    for (int k = 0; k < 6; ++k) // three of the six centres get no pixels
         start.emplace_back(5, k < 3 ? 0.3 + 0.3 * k : 1000.0 + k);
     for (const Distance distance : {Distance::euclidean, Distance::angle}) {
         auto centres = start;

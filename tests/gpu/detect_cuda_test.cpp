@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// hsi_cuda_detect_pixel.so and hsi_cuda_detect_local.so in the tile pipeline, against the definitions in long
-// double and the CPU's operations.
+// Compares hsi_cuda_detect_pixel.so and hsi_cuda_detect_local.so, in the tile pipeline, with the definitions
+// in long double and with the CPU's operations.
 #include "core/cuda_module.h"
 #include "detect/local/local.h"
 #include "detect/pixel/pixel.h"
@@ -60,7 +60,7 @@ bool same(const Found& a, const Found& b) {
            a.counts == b.counts;
 }
 
-/// Returns a scene with a NaN, an infinity, a zero pixel and a pixel of negative values.
+/// Returns a scene with a NaN, an infinity, a pixel of zeros and a pixel of negative values.
 Cube a_scene(int64_t samples, int64_t lines, int bands) {
     Cube cube = random_scene(samples, lines, bands, 7, 0.03, 900);
     make_invalid(cube, 0, 0, 0);
@@ -72,7 +72,7 @@ Cube a_scene(int64_t samples, int64_t lines, int bands) {
     return cube;
 }
 
-/// Returns `count` targets; the third equals the first.
+/// Returns `count` targets. The third target equals the first.
 Targets some_targets(const Cube& cube, int count) {
     Targets t;
     for (int k = 0; k < count; ++k) {
@@ -260,7 +260,7 @@ TEST_F(DetectCuda, BandsThatAreLeftOutSayNothing) {
     }
 }
 
-// --- local RX
+// --- Local RX
 
 void DetectCuda::expect_definition(const Cube& cube, const Ring& ring, int64_t step) {
     SCOPED_TRACE(std::to_string(cube.shape.bands) + " bands, " + std::to_string(ring.inner) + " in " +
@@ -305,11 +305,11 @@ TEST_F(DetectCuda, LocalRxIsItsDefinition) {
         expect_definition(a_scene(23, 14, bands), {1, 3});
     for (const int bands : {7, 8, 9, 15, 16, 17})
         expect_definition(a_scene(40, 13, bands), {3, 9}, 7);
-    expect_definition(a_scene(23, 14, 20), {1, 3});     // 8 pixels, 20 bands: uses U U'
-    expect_definition(a_scene(23, 14, 20), {3, 7});     // 40 pixels
-    expect_definition(a_scene(23, 14, 37), {5, 11}, 5); // 96 pixels
-    expect_definition(a_scene(5, 4, 6), {7, 21});       // the square exceeds the scene on all sides
-    expect_definition(a_scene(300, 5, 6), {3, 9});      // several runs
+    expect_definition(a_scene(23, 14, 20), {1, 3});     // 8 pixels for 20 bands: uses U U' instead of U'U
+    expect_definition(a_scene(23, 14, 20), {3, 7});     // 40 pixels in the ring
+    expect_definition(a_scene(23, 14, 37), {5, 11}, 5); // 96 pixels in the ring
+    expect_definition(a_scene(5, 4, 6), {7, 21});       // the outer square exceeds the scene on all sides
+    expect_definition(a_scene(300, 5, 6), {3, 9});      // several runs of pixels per row
     expect_definition(a_scene(1, 9, 3), {1, 5});
     expect_definition(a_scene(140, 3, 2), {125, 127}, 31);
     expect_definition(a_scene(40, 36, 60), {15, 31}, 331);
@@ -318,11 +318,11 @@ TEST_F(DetectCuda, LocalRxIsItsDefinition) {
 TEST_F(DetectCuda, LocalRxIsThatOfTheCpu) {
     expect_as_on_cpu(a_scene(70, 34, 31), {7, 15});
     expect_as_on_cpu(a_scene(50, 33, 64), {15, 31});
-    expect_as_on_cpu(a_scene(37, 12, 224), {15, 31}); // nearly all of the shared memory
-    expect_as_on_cpu(a_scene(21, 5, 260), {9, 25});   // more than the available shared memory
-    expect_as_on_cpu(a_scene(33, 9, 200), {1, 3});    // uses U U'
+    expect_as_on_cpu(a_scene(37, 12, 224), {15, 31}); // uses nearly all of the shared memory
+    expect_as_on_cpu(a_scene(21, 5, 260), {9, 25});   // needs more than the available shared memory
+    expect_as_on_cpu(a_scene(33, 9, 200), {1, 3});    // uses U U' instead of U'U
     expect_as_on_cpu(a_scene(33, 9, 224), {5, 11});
-    expect_as_on_cpu(a_scene(19, 7, 600), {3, 17}); // uses U U', of order 280
+    expect_as_on_cpu(a_scene(19, 7, 600), {3, 17}); // uses U U' of order 280
 }
 
 TEST_F(DetectCuda, LocalRxTakesItsBackgroundFromTheMask) {
@@ -331,7 +331,8 @@ TEST_F(DetectCuda, LocalRxTakesItsBackgroundFromTheMask) {
         PixelMask mask(41, 16);
         for (int64_t y = 0; y < 16; ++y)
             for (int64_t x = 0; x < 41; ++x)
-                if ((x * 7 + y * 3) % 5 < 2 && x < 30) mask.set(y, x); // too few pixels at the far right
+                // At the far right, rings contain too few pixels.
+                if ((x * 7 + y * 3) % 5 < 2 && x < 30) mask.set(y, x);
         for (const auto& [inner, outer] : {std::pair(1, 3), std::pair(3, 9)}) {
             expect_definition(cube, {inner, outer, &mask}, 3);
             expect_as_on_cpu(cube, {inner, outer, &mask});
@@ -387,7 +388,7 @@ TEST_F(DetectCuda, TilesLanesAndDeviceMemoryChangeNoBitOfLocalRx) {
 }
 
 TEST_F(DetectCuda, LocalRxOfManyBatchesIsTheSameInEveryRun) {
-    // The matrices of 3840 pixels do not fit into a batch.
+    // The matrices of all 3840 pixels do not fit into one batch.
     const auto cube = a_scene(160, 24, 200);
     const Ring ring{3, 17};
     const auto whole = on_gpu(cube, ring);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// hsi_cuda_detect_fit.so, hsi_cuda_detect_tuned.so and hsi_cuda_detect_groups.so in the tile pipeline: scores
-// equal the CPU's to rounding, and maps are equal.
+// Compares hsi_cuda_detect_fit.so, hsi_cuda_detect_tuned.so and hsi_cuda_detect_groups.so, in the tile
+// pipeline, with the CPU. Scores are equal except for rounding, and maps are equal.
 #include "core/cuda_module.h"
 #include "detect/fit/fit.h"
 #include "detect/groups/groups.h"
@@ -60,13 +60,13 @@ Found run(detect::Detection& operation, const Cube& cube, int64_t tile = 0) {
     return run_in(operation, cube, 3, tile, tile);
 }
 
-/// Runs tiles of `samples` samples and all lines.
+/// Runs the operation in tiles of `samples` samples and all lines.
 Found run_columns(detect::GroupedDetection& operation, const Cube& cube, int64_t samples) {
     return run_in(operation, cube, 2, samples > 0 ? samples : cube.shape.samples, cube.shape.lines);
 }
 
-/// Returns the greatest difference, relative to 1 and the value; infinite if only one of two values is a
-/// number.
+/// Returns the greatest difference of two values, relative to the larger of 1 and the value; infinite if only
+/// one of two values is NaN.
 double apart(const Cube& a, const Cube& b) {
     double most = 0;
     for (size_t i = 0; i < a.values.size(); ++i) {
@@ -227,7 +227,7 @@ TEST_F(DetectSpectraCuda, TunedFiltersAreTheProcessors) {
         }
 }
 
-/// Returns a scene whose columns differ, with invalid pixels.
+/// Returns a scene whose columns differ. Some pixels are invalid.
 Cube striped_scene(int64_t samples, int64_t lines, int bands) {
     auto cube = random_scene(samples, lines, bands, 12, 0.05, 500);
     for (int64_t x = 0; x < samples; ++x)
@@ -237,17 +237,18 @@ Cube striped_scene(int64_t samples, int64_t lines, int bands) {
                 cube.at(b, y, x) = cube.at(b, y, x) * gain + static_cast<float>(x % 5);
         }
     for (int64_t y = 0; y < lines; ++y) {
-        cube.at(0, y, 3) = std::numeric_limits<float>::quiet_NaN(); // a column without valid pixels
-        cube.at(2, y, 6) = 7;                                       // a column with a constant band
+        // Columns without valid pixels, with a constant band, and with a single valid pixel.
+        cube.at(0, y, 3) = std::numeric_limits<float>::quiet_NaN();
+        cube.at(2, y, 6) = 7;
         if (y > 0)
             for (int b = 0; b < bands; ++b)
-                cube.at(b, y, 8) = 0; // a column with a single pixel
+                cube.at(b, y, 8) = 0;
     }
     cube.at(bands / 2, 4, 5) = std::numeric_limits<float>::infinity();
     return cube;
 }
 
-/// Returns options of groups; the targets differ from all spectra.
+/// Returns options of groups. The targets differ from all spectra of the scene.
 detect::GroupOptions group_options(detect::Method method, int bands, size_t targets, double shrinkage) {
     std::mt19937 random(4);
     std::normal_distribution<double> normal;
@@ -286,7 +287,8 @@ std::string told(const detect::GroupOptions& o, const std::string& more) {
            (o.exclude_share > 0 ? ", some excluded" : "") + more;
 }
 
-/// Returns the tolerance of scores, relative to 1 and the value (rx: to the value).
+/// Returns the tolerance of scores, relative to the larger of 1 and the value (for rx: relative to the
+/// value).
 double tolerance_of(const detect::GroupOptions& o) { return o.exclude_share > 0 ? 1e-3 : 1e-5; }
 
 void expect_equal(const std::vector<detect::GroupRecord>& a, const std::vector<detect::GroupRecord>& b,
@@ -312,7 +314,7 @@ TEST_F(DetectSpectraCuda, ColumnsAreTheProcessors) {
         for (const size_t targets : {size_t{1}, size_t{3}})
             for (const int64_t width : {1, 4, 37})
                 for (const double shrinkage : {-1.0, 0.1, 0.0})
-                    // All pixels; some pixels; some pixels with exclusion
+                    // Variants: 0: all pixels; 1: pixels of a mask; 2: pixels of a mask, with exclusion.
                     for (const int variant : {0, 1, 2}) {
                         auto options = group_options(method, bands, targets, shrinkage);
                         if (variant == 2) {
@@ -350,7 +352,7 @@ TEST_F(DetectSpectraCuda, ColumnsAreTheProcessors) {
               << " at most\n";
 }
 
-/// Checks that results do not depend on tiles and lanes.
+/// Checks that results do not depend on tiles or on the number of threads.
 TEST_F(DetectSpectraCuda, ColumnsHaveTheSameBitsInAnyTiles) {
     const auto cube = striped_scene(37, 90, 43);
     for (const auto method : {detect::Method::mf, detect::Method::ace, detect::Method::rx}) {
@@ -364,7 +366,7 @@ TEST_F(DetectSpectraCuda, ColumnsHaveTheSameBitsInAnyTiles) {
     }
 }
 
-/// Uses more bands than a panel of the factor holds, and fewer pixels than bands.
+/// Uses more bands than a panel of the factorisation has, and fewer pixels than bands.
 TEST_F(DetectSpectraCuda, ColumnsOfManyBandsAreTheProcessors) {
     for (const int bands : {31, 32, 33, 150, 300})
         for (const auto method :
@@ -380,8 +382,8 @@ TEST_F(DetectSpectraCuda, ColumnsOfManyBandsAreTheProcessors) {
         }
 }
 
-/// Returns the groups of a map: 0 without a group, and groups of one pixel, of equal pixels, of few pixels,
-/// and of most pixels.
+/// Returns the groups of a map: pixels without a group (0), and groups of one pixel, of equal pixels, of few
+/// pixels, and of most pixels.
 detect::GroupPlane plane_of(Cube& cube) {
     const auto shape = cube.shape;
     detect::GroupPlane plane;
@@ -403,7 +405,7 @@ detect::GroupPlane plane_of(Cube& cube) {
     return plane;
 }
 
-/// Scores every group separately on the CPU, as a column of its pixels.
+/// Computes the scores of each group separately on the CPU, as a column that consists of the group's pixels.
 Found groups_alone(const Cube& cube, const detect::GroupPlane& plane, const detect::GroupOptions& options,
                    const detect::Decision& decision, const detect::PixelMask* mask,
                    std::vector<detect::GroupRecord>& records) {
@@ -442,7 +444,7 @@ Found groups_alone(const Cube& cube, const detect::GroupPlane& plane, const dete
     return all;
 }
 
-/// Runs tiles of `samples` samples and `lines` lines.
+/// Runs a scene of groups in square tiles with sides of `tile` pixels.
 Found run_group_scene(detect::GroupScene& there, const Cube& cube, const detect::Decision& decision,
                       int64_t tile, std::vector<detect::GroupRecord>& records) {
     stream::PassOptions pass;
@@ -502,12 +504,12 @@ TEST_F(DetectSpectraCuda, GroupsOfAMapAreThoseGroupsAlone) {
               << furthest_excluded << " at most\n";
 }
 
-/// Checks that among equal scores the first pixels of the file are excluded.
+/// Checks that pixels with equal scores are excluded in the order of the file.
 TEST_F(DetectSpectraCuda, OfEqualScoresTheFirstLeave) {
     constexpr int bands = 5;
     Cube cube(1, 600, bands);
     std::mt19937 random(8);
-    std::uniform_int_distribution<int> few(1, 4); // many equal pixels
+    std::uniform_int_distribution<int> few(1, 4); // so few values that many pixels are equal
     for (float& v : cube.values)
         v = static_cast<float>(few(random));
     for (const auto method : {detect::Method::mf, detect::Method::rx})

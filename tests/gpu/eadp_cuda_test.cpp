@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// hsi_cuda_eadp.so in the tile pipeline, against the CPU backend and the reference.
+// Compares hsi_cuda_eadp.so, in the tile pipeline, with the CPU backend and with the reference.
 #include "core/cuda_module.h"
 #include "eadp/eadp_reference.h"
 #include "eadp/profile.h"
@@ -77,7 +77,8 @@ std::vector<double> default_times() {
     return times;
 }
 
-/// Returns the largest difference relative to the component's range; infinite if validity differs.
+/// Returns the largest difference, relative to the range of the component; infinite if a pixel is valid in
+/// only one of the cubes.
 double difference(const Cube& a, const Cube& b, int copies) {
     const auto pixels = static_cast<size_t>(a.shape.pixels());
     double worst = 0;
@@ -117,8 +118,8 @@ TEST_F(EadpCuda, AgreesWithTheCpuInEveryMode) {
                     o.diffusivity = g;
                     const auto cuda = run(planes, o, *m_cuda), cpu = run(planes, o, *m_cpu);
                     EXPECT_LT(difference(cpu.cube, cuda.cube, o.copies()), 1e-5);
-                    // The setup has equal bits. With -evolution cascade, all copies after the first start
-                    // from values whose bits differ.
+                    // The setup has equal bits on CPU and GPU. With -evolution cascade, all copies after the
+                    // first start from values with different bits, so they are not compared.
                     for (size_t c = 0; c < 3; ++c) {
                         EXPECT_EQ(cuda.facts.components[c].k, cpu.facts.components[c].k) << "component " << c;
                         EXPECT_EQ(cuda.facts.components[c].range.lowest,
@@ -185,7 +186,7 @@ TEST_F(EadpCuda, ManyCopiesComponentsAndTinyScenesWork) {
 TEST_F(EadpCuda, AVeryHighDegreeStillWorks) {
     const Cube planes = planes_of(700, 650, 1, 7);
     eadp::Options o;
-    o.times = {60000}; // more sweeps than the halo of any window allows
+    o.times = {60000}; // needs more sweeps than the halo of any window allows
     EXPECT_LT(difference(run(planes, o, *m_cpu, {0, 0, 8}).cube, run(planes, o, *m_cuda).cube, 1), 3e-5);
 }
 

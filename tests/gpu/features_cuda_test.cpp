@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// hsi_cuda_features.so in the tile pipeline: ratios and measures equal the CPU's bits.
+// Compares hsi_cuda_features.so, in the tile pipeline, with the CPU: ratios and features have equal bits.
 #include "core/cuda_module.h"
 #include "features/features.h"
 #include "stream/pipeline.h"
@@ -39,7 +39,7 @@ Found measured(features::Features& operation, const Cube& cube, int64_t tile = 0
     return {sink.cube, operation.valid(), operation.invalid(), operation.without_continuum()};
 }
 
-/// Returns a range of bands from `first` on, at uneven wavelengths.
+/// Returns a range of `count` bands from band `first` on, with uneven wavelengths.
 Range range_of(size_t first, size_t count) {
     Range range;
     for (size_t i = 0; i < count; ++i) {
@@ -49,15 +49,15 @@ Range range_of(size_t first, size_t count) {
     return range;
 }
 
-/// Returns spectra with features, noise and straight parts, and pixels that are invalid or have no continuum.
+/// Returns spectra with features, noise and straight parts. Some pixels are invalid or have no continuum.
 Cube spectra_scene(int bands) {
     auto cube = random_scene(67, 41, bands, 5, 0.03, 1000);
     for (int b = 0; b < bands; ++b) {
-        cube.at(b, 1, 1) = 1;                                       // flat
-        cube.at(b, 1, 2) = static_cast<float>(3 + b);               // a line
-        cube.at(b, 1, 3) = 2 - static_cast<float>(b % 2);           // steps
-        cube.at(b, 2, 2) = 0;                                       // invalid
-        cube.at(b, 2, 3) = b == 0 || b == bands - 1 ? 5.0f : -2.0f; // negative inside
+        cube.at(b, 1, 1) = 1;                                       // flat spectrum
+        cube.at(b, 1, 2) = static_cast<float>(3 + b);               // straight line
+        cube.at(b, 1, 3) = 2 - static_cast<float>(b % 2);           // alternating steps
+        cube.at(b, 2, 2) = 0;                                       // invalid pixel
+        cube.at(b, 2, 3) = b == 0 || b == bands - 1 ? 5.0f : -2.0f; // negative values except at the ends
     }
     cube.at(0, 3, 3) = -1;
     cube.at(bands - 1, 3, 4) = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// hsi_cuda_gas.so in the tile pipeline: values equal the CPU's to rounding, and groups are equal.
+// Compares hsi_cuda_gas.so, in the tile pipeline, with the CPU: values are equal except for rounding, and
+// groups are equal.
 #include "core/cuda_module.h"
 #include "gas/gas.h"
 #include "gas/gas_scene.h"
@@ -71,7 +72,8 @@ gas::FilterOptions options_of(Method method, int bands) {
     return options;
 }
 
-/// Returns scene_with_plume() with unusual groups: constant bands, too few pixels, no pixels, a dark pixel.
+/// Returns scene_with_plume() with unusual groups: constant bands, too few pixels, no valid pixels, or a dark
+/// pixel.
 Cube odd_scene(int64_t samples, int64_t lines, int bands) {
     Cube cube = scene_with_plume(samples, lines, bands);
     const float nan = std::numeric_limits<float>::quiet_NaN();
@@ -87,7 +89,7 @@ Cube odd_scene(int64_t samples, int64_t lines, int bands) {
     return cube;
 }
 
-/// Returns the greatest difference relative to its tolerance; infinite if only one of two values is a number.
+/// Returns the greatest difference, relative to its tolerance; infinite if only one of two values is NaN.
 double apart(const Cube& a, const Cube& b, const std::vector<double>& absolute) {
     double most = 0;
     const size_t plane = a.values.size() / absolute.size();
@@ -155,7 +157,7 @@ TEST_F(GasCuda, ValuesAreTheProcessors) {
                     auto options = options_of(method, bands);
                     options.ledoit_wolf = shrinks && method != Method::mag1c;
                     if (shrinks && method == Method::mag1c) options.shrinkage = 0.01;
-                    // Groups begin before the scene, and the last group is narrow.
+                    // The first group begins before the scene, and the last group is narrow.
                     expect_processors(
                         cube, {3, width}, options, masked ? &mask : nullptr, width == 4 ? 12 : 0,
                         "method " + std::to_string(static_cast<int>(method)) + ", " + std::to_string(width) +
@@ -180,7 +182,8 @@ TEST_F(GasCuda, OptionsOfMag1cAreTheProcessors) {
 }
 
 TEST_F(GasCuda, ManyPixelsAndBandsAreTheProcessors) {
-    // Sums and products have several parts, and a matrix exceeds shared memory.
+    // With many pixels, sums and products have several parts. With many bands, a matrix exceeds the shared
+    // memory.
     expect_processors(scene_with_plume(600, 500, 6), {0, 600}, options_of(Method::mag1c, 6), nullptr, 0,
                       "many pixels");
     expect_processors(scene_with_plume(2, 500, 240), {0, 1}, options_of(Method::mag1c, 240), nullptr, 0,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// MNF on a device in the tile pipeline: moments against their definition and the CPU's scan, components and
-// the inverse transform against the CPU's. The device code is in hsi_cuda_pca.so.
+// MNF on a device, in the tile pipeline. Moments are compared with their definition and with the CPU's scan;
+// components and the inverse transform are compared with the CPU. The device code is in hsi_cuda_pca.so.
 #include "core/cuda_module.h"
 #include "mnf/mnf.h"
 #include "stream/empty_source.h"
@@ -159,7 +159,7 @@ TEST_F(MnfCuda, BandsWithoutNoiseAreLeftOut) {
             cube.at(4, l, s) = static_cast<float>(l); // differs only between lines
         }
     const auto got = moments(cube);
-    EXPECT_EQ(got.covariance[7], 0); // band 1 with itself
+    EXPECT_EQ(got.covariance[7], 0); // variance of band 1
     EXPECT_EQ(mnf::fit(got).kept, (std::vector<int>{0, 2, 3, 5}));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// hsi_cuda_pca.so in the tile pipeline, against the CPU backend.
+// Compares hsi_cuda_pca.so, in the tile pipeline, with the CPU backend.
 #include "core/cuda_module.h"
 #include "pca/pca.h"
 #include "stream/empty_source.h"
@@ -100,15 +100,16 @@ TEST_F(PcaCuda, TakesTilesOfMoreBlocksThanAGridIsHigh) {
 TEST_F(PcaCuda, CovarianceInDoublePrecisionIsTheCpusToTheBit) {
     constexpr auto what = stream::Statistics::double_covariance;
     if (!m_cuda->has_scan(what)) GTEST_SKIP() << "blocks of threads have too little shared memory here";
-    // Lines of less than a chunk, of more than a chunk, and of several blocks; whole chunks, chunks with
-    // holes, and empty chunks.
+    // The sizes give lines of less than a chunk, of more than a chunk, and of several blocks. Chunks are
+    // whole, have holes, or are empty.
     for (const auto& [samples, lines, bands] :
          {std::array{5, 70, 3}, {301, 131, 100}, {1100, 17, 224}, {2500, 9, 65}, {16, 16, 64}, {1, 1, 2}}) {
         Cube scene =
             samples > 16 ? holed_scene(samples, lines, bands, 8) : random_scene(samples, lines, bands, 9);
         if (samples == 301)
             for (int64_t s = 0; s < samples; ++s)
-                for (int b = 0; b < bands; ++b) // valid magnitudes with an infinite sum
+                // Valid values whose sum of magnitudes is infinite.
+                for (int b = 0; b < bands; ++b)
                     scene.at(b, 3, s) = 3e38f;
         const auto cpu = scan(scene, of_cpu(scene, what));
         for (const Cut& cut : {Cut{}, Cut{1024, 8, 3}}) {
@@ -165,7 +166,8 @@ TEST_F(PcaCuda, IsBitIdenticalForEveryTilingAndNumberOfThreads) {
 }
 
 TEST_F(PcaCuda, AgreesToTheBitWhetherTheSceneStaysOnTheDeviceOrNot) {
-    const Cube scene = holed_scene(1301, 67, 70, 4); // several blocks across and down, the last ones partial
+    // The scene has several blocks in both directions; the last blocks are partial.
+    const Cube scene = holed_scene(1301, 67, 70, 4);
     const auto streamed = scan(scene, of_cuda(scene));
     EXPECT_FALSE(m_cuda->holds_scene());
     EXPECT_EQ(m_cuda->held_bytes(), 0u);
@@ -175,7 +177,7 @@ TEST_F(PcaCuda, AgreesToTheBitWhetherTheSceneStaysOnTheDeviceOrNot) {
     for (const Cut& cut : {Cut{}, Cut{1024, 8, 3}, Cut{1301, 16, 2}}) {
         const auto operation =
             one->make_scan(scene.shape, stream::Statistics::covariance, 4 * scene.shape.float_bytes());
-        EXPECT_FALSE(one->holds_scene()); // not loaded yet
+        EXPECT_FALSE(one->holds_scene()); // the scene is not loaded yet
         EXPECT_EQ(one->held_bytes(), scene.shape.float_bytes());
         const MemorySource source(scene);
         stream::run_pass(source, *operation, {}, pass(cut));
@@ -198,8 +200,8 @@ TEST_F(PcaCuda, KnowsConstantBands) {
     Cube scene = random_scene(1100, 20, 4, 12);
     for (int64_t l = 0; l < 20; ++l)
         for (int64_t s = 0; s < 1100; ++s) {
-            scene.at(1, l, s) = 0.1f;                   // its sums are not exact
-            scene.at(2, l, s) = s < 1024 ? 0.3f : 0.4f; // constant in every block
+            scene.at(1, l, s) = 0.1f;                   // sums of this value are not exact
+            scene.at(2, l, s) = s < 1024 ? 0.3f : 0.4f; // constant in each block, but not in the scene
         }
     make_invalid(scene, 0, 0, 0);
     for (const auto what : {stream::Statistics::covariance, stream::Statistics::differences})

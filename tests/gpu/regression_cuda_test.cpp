@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// hsi_cuda_regression.so in the tile pipeline: estimates equal the CPU's to rounding, for each method,
-// transform and input of bands; equal bits for every tiling.
+// Compares hsi_cuda_regression.so, in the tile pipeline, with the CPU, for each method, transform and input
+// of bands. Estimates are equal except for rounding. All tilings give equal bits.
 #include "core/cuda_module.h"
 #include "regression/regression.h"
 #include "regression/regression_models.h"
@@ -40,15 +40,16 @@ Cube estimated(regression::Estimation& operation, const Cube& scene, int64_t til
     return sink.cube;
 }
 
-/// Returns a scene with pixels without a value: invalid, zero, and negative pixels, which have no logarithm.
+/// Returns a scene in which some pixels have no result: invalid pixels, pixels of zeros, and negative pixels,
+/// which have no logarithm.
 Cube odd_scene(int bands) {
     Cube scene = random_scene(83, 61, bands, 3);
     make_invalid(scene, 2, 3, bands / 2);
     make_invalid(scene, 0, 0, 0, std::numeric_limits<float>::infinity());
     for (int b = 0; b < bands; ++b) {
         scene.at(b, 1, 36) = 0;
-        scene.at(b, 4, 4) = 0.5F; // constant: snv is undefined
-        scene.at(b, 5, 5) = 1e4F; // of a different scale
+        scene.at(b, 4, 4) = 0.5F; // a constant spectrum has no SNV transform
+        scene.at(b, 5, 5) = 1e4F; // values of another scale
     }
     scene.at(1, 3, 3) = -0.1F;
     return scene;
@@ -61,8 +62,8 @@ class RegressionCuda : public testing::Test {
             GTEST_SKIP() << "NO GPU HERE: nothing of hsi_cuda_regression.so was tested";
     }
 
-    /// Checks that estimates and deviations differ by at most 1e-5 of the range of the values (-1 to 3), and
-    /// that outside flags differ only for pixels at a limit.
+    /// Checks that estimates and deviations differ by at most 1e-5 of the range of the values (-1 to 3).
+    /// Outside flags may differ only for pixels at a limit.
     static void expect_processors(const Cube& scene, const std::vector<Applied>& models,
                                   const std::string& what) {
         const auto on_cpu = regression::make_estimation(scene.shape.bands, models),
@@ -113,7 +114,8 @@ TEST_F(RegressionCuda, EstimatesAreTheProcessors) {
 
 TEST_F(RegressionCuda, TransformsAreTheProcessors) {
     const Cube scene = odd_scene(few_bands);
-    std::vector<double> wavelengths; // falling, with a gap at which a derivative omits bands
+    // Falling wavelengths with a gap, at which a derivative omits bands.
+    std::vector<double> wavelengths;
     for (size_t b = 0; b < few_bands; ++b)
         wavelengths.push_back(900 - 7.0 * static_cast<double>(b) - (b > 8 ? 200 : 0));
     using Kind = Step::Kind;
@@ -137,9 +139,9 @@ TEST_F(RegressionCuda, TransformsAreTheProcessors) {
     }
 }
 
-/// Uses bands of a scene with scale and offset, weighted to the bands of the model.
+/// Uses a scene with scales and offsets. Each band of the model is a weighted sum of two bands of the scene.
 TEST_F(RegressionCuda, InputsAreWeightedSumsOfScaledValues) {
-    const Cube scene = odd_scene(2 * few_bands + 1); // no model reads the last band
+    const Cube scene = odd_scene(2 * few_bands + 1); // the last band is not used by any model
     regression::Inputs inputs;
     for (size_t b = 0; b < 2 * few_bands + 1; ++b) {
         inputs.scale.push_back(0.5 + 0.1 * static_cast<double>(b));
@@ -151,7 +153,7 @@ TEST_F(RegressionCuda, InputsAreWeightedSumsOfScaledValues) {
                       "weighted");
 }
 
-/// Uses more rows than one matrix product, and more pixels than one batch.
+/// Uses more samples than one matrix product, and more pixels than one batch.
 TEST_F(RegressionCuda, ManySamplesAndBands) {
     constexpr size_t bands = 224, samples = 701;
     const Cube scene = random_scene(400, 200, bands, 8);

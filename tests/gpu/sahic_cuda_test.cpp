@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// hsi_cuda_sahic.so against the CPU backend and the reference in double precision.
+// Compares hsi_cuda_sahic.so with the CPU backend and with the reference in double precision.
 #include "core/cuda_module.h"
 #include "core/error.h"
 #include "sahic/lorsal.h"
@@ -35,7 +35,7 @@ double largest_difference(const std::vector<float>& a, const std::vector<float>&
     return a.size() == b.size() ? largest : 1e9;
 }
 
-/// Returns the share of the pixels whose most probable class is equal.
+/// Returns the fraction of pixels whose most probable class is equal in both results.
 double agreement(const Scene& scene, const std::vector<float>& a, const std::vector<float>& b) {
     const size_t pixels = scene.weight.size();
     const auto label = [&](const std::vector<float>& q, size_t i) {
@@ -111,7 +111,8 @@ INSTANTIATE_TEST_SUITE_P(Borders, SahicCudaField,
                                          FieldCase{3, 30, 1, true, false}, FieldCase{3, 2, 2, true, false},
                                          FieldCase{3, 17, 64, false, false}));
 
-// The size of Pavia University. Required: differences up to 1e-4, and equal labels in 99.99 % of the pixels.
+// Uses the size of Pavia University. Differences may be at most 1e-4, and labels must be equal in 99.99 % of
+// the pixels.
 TEST_F(SahicCuda, LargeSceneAgainstCpuOnBothBorders) {
     const Scene scene(9, 610, 340, 21);
     for (const bool periodic : {false, true})
@@ -143,8 +144,8 @@ TEST_F(SahicCuda, AnyNumberOfIterations) {
     }
 }
 
-// Uses every compiled size of transform, and cuFFT's beyond the largest; narrow scenes have a mirror image
-// that is mirrored again.
+// Uses every compiled size of transforms, and larger sizes, for which cuFFT is used. In narrow scenes, the
+// mirror image is mirrored again.
 TEST_F(SahicCuda, LinesOfManyLengths) {
     MrfOptions o;
     o.iterations = 40;
@@ -248,13 +249,13 @@ TEST_F(SahicCuda, CancelledBetweenIterations) {
     std::vector<float> q(scene.p.size());
     const auto made = solver({}, scene);
     EXPECT_THROW(made->solve(scene.problem(), q.data(), &cancel), Cancelled);
-    // Afterwards it works as a new solver.
+    // After the cancellation, the solver gives the same result as a new solver.
     EXPECT_EQ(scene.solve(*made, false), scene.solve(*solver({}, scene), false));
 }
 
 TEST_F(SahicCuda, MemoryIsWhatWasAnnounced) {
     const MrfLimits limits{9, 610, 340};
-    { // the first solver allocates the libraries' own memory
+    { // the first solver allocates the memory of the libraries
         const Scene small(9, 12, 12, 1);
         small.solve(*backend().make_mrf_solver({}, {9, 12, 12}), false);
     }
@@ -267,12 +268,12 @@ TEST_F(SahicCuda, MemoryIsWhatWasAnnounced) {
                 static_cast<double>(backend().mrf_device_bytes(limits)) / 1e6,
                 static_cast<double>(taken) / 1e6);
     EXPECT_LE(taken, backend().mrf_device_bytes(limits) +
-                         (uint64_t{8} << 20)); // allocations are whole pages of 2 MB
+                         (uint64_t{8} << 20)); // memory is allocated in pages of 2 MB
 }
 
 // ---- Class probabilities
 
-/// Returns classes as clouds around separate spectra, in patches.
+/// Makes a scene whose classes are clouds around separate spectra. The classes form patches.
 struct SpectralScene {
     Cube cube;
     std::vector<uint16_t> truth;
@@ -406,7 +407,7 @@ TEST_F(SahicCuda, ProbabilitiesAndWeightsAgainstCpu) {
         EXPECT_EQ(gpu.by_class, cpu.by_class);
         EXPECT_EQ(gpu.invalid, 3);
         EXPECT_EQ(cpu.invalid, 3);
-        // Results do not depend on tiles and lanes.
+        // Results must not depend on tiles or on the number of threads.
         for (const Cut& cut : {Cut{16, 7, 3}, Cut{83, 1, 2}, Cut{1, 61, 4}}) {
             const auto tiled = on_gpu(named, scene.cube, c.periodic, cut);
             EXPECT_EQ(largest_difference(tiled.probabilities, gpu.probabilities), 0.0);

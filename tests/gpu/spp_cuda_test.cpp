@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// hsi_cuda_spp.so in the tile pipeline, against the double-precision reference that the CPU backend also
-// uses.
+// Compares hsi_cuda_spp.so, in the tile pipeline, with the reference in double precision that tests of the
+// CPU backend also use.
 #include "core/cuda_module.h"
 #include "core/error.h"
 #include "spp/spp.h"
@@ -80,7 +80,7 @@ class SppCuda : public testing::Test {
             EXPECT_NEAR(got.statistics.mean[b], want.centroid[b], 1e-12 * std::fabs(want.centroid[b]));
         const SppErrors errors = compare(want, got.cube);
         EXPECT_EQ(errors.validity_differs, 0);
-        // With few bands, even the rounded reference differs by more than 1e-6.
+        // With few bands, even the reference rounded to single precision has a mean NRMSE above 1e-6.
         EXPECT_LE(errors.mean_nrmse,
                   std::max(1e-6, 3 * compare(want, rounded(want, scene.shape)).mean_nrmse));
         EXPECT_LE(errors.max_maxsde, 5e-6);
@@ -108,7 +108,8 @@ class SppCuda : public testing::Test {
         EXPECT_EQ(a.statistics.valid_pixels, b.statistics.valid_pixels);
     }
 
-    /// Returns a scene with holes, single bad values, zeros, and an island of one pixel at line 31, sample 2.
+    /// Returns a scene with holes, single bad values, pixels of zeros, and an island of one valid pixel at
+    /// line 31, sample 2.
     static Cube scene_with_holes(int64_t samples, int64_t lines, int bands, uint32_t seed) {
         Cube scene = random_scene(samples, lines, bands, seed);
         for (int64_t l = 5; l < 12; ++l)
@@ -116,8 +117,8 @@ class SppCuda : public testing::Test {
                 make_invalid(scene, l, s, static_cast<int>(s) % bands);
         for (int b = 0; b < bands; ++b) {
             for (int64_t s = 33; s < 38; ++s)
-                make_invalid(scene, 14, s, b); // a hole in all bands
-            scene.at(b, 25, 8) = 0;            // all zero
+                make_invalid(scene, 14, s, b); // invalid in all bands
+            scene.at(b, 25, 8) = 0;            // zero in all bands
         }
         make_invalid(scene, 20, 20, 1, std::numeric_limits<float>::infinity());
         make_invalid(scene, 21, 35, 0, -std::numeric_limits<float>::infinity());
@@ -171,7 +172,7 @@ TEST_F(SppCuda, LeavesInvalidPixelsOutAndMarksThem) {
         expect_close(scene, ws, run_spp(scene, ws, {128, 16, 2}));
     }
     const Result small = run_spp(scene, 3);
-    EXPECT_EQ(small.alpha.at(0, 31, 2), 0.0f); // without valid neighbours
+    EXPECT_EQ(small.alpha.at(0, 31, 2), 0.0f); // the pixel has no valid neighbours
     EXPECT_EQ(small.rho.at(0, 31, 2), 1.0f);
     for (int b = 0; b < 20; ++b) {
         int64_t finite = 0;
@@ -207,7 +208,8 @@ TEST_F(SppCuda, DoesNotDependOnTilesOrLanes) {
 }
 
 TEST_F(SppCuda, GivesTheSameBitsTwice) {
-    const Cube scene = random_scene(200, 100, 64, 5, 1e-3); // many pixels take the double-precision path
+    // With so little noise, many pixels are computed in double precision.
+    const Cube scene = random_scene(200, 100, 64, 5, 1e-3);
     for (int ws : {5, 9, 31})
         expect_same(run_spp(scene, ws, {0, 0, 4}), run_spp(scene, ws, {0, 0, 4}));
 }
@@ -217,8 +219,8 @@ TEST_F(SppCuda, TakesParallelSpectraForParallel) {
     for (int b = 0; b < 50; ++b)
         for (int64_t l = 0; l < 20; ++l)
             for (int64_t s = 0; s < 70; ++s)
-                scene.at(b, l, s) =
-                    static_cast<float>((1 + b) * (1 + (3 * l + 5 * s) % 16)); // exact multiples
+                // All spectra are exact multiples of one spectrum.
+                scene.at(b, l, s) = static_cast<float>((1 + b) * (1 + (3 * l + 5 * s) % 16));
     for (int ws : {3, 5, 9, 31}) {
         SCOPED_TRACE(ws);
         const Result got = run_spp(scene, ws);
@@ -256,14 +258,14 @@ TEST_F(SppCuda, HandlesOppositeSpectraAndExtremeValues) {
             if ((l + s) % 3 == 0)
                 for (int b = 0; b < 8; ++b)
                     opposite.at(b, l, s) = -opposite.at(b, l, s);
-    // Here y' is a small difference of large numbers, so only alpha and rho can be compared.
+    // Here y' is a small difference of large numbers. Only alpha and rho can be compared.
     const SppReference turned = spp_reference(opposite, 5);
     const Result got_opposite = run_spp(opposite, 5);
     for (size_t p = 0; p < turned.alpha.size(); ++p) {
         ASSERT_NEAR(got_opposite.alpha.values[p], turned.alpha[p], 1e-6 * turned.alpha[p]) << "pixel " << p;
         ASSERT_NEAR(got_opposite.rho.values[p], turned.rho[p], 1e-6 * turned.rho[p]) << "pixel " << p;
     }
-    // The squares of these values overflow or vanish in single precision.
+    // In single precision, the squares of these values overflow or become 0.
     for (float level : {1e30f, 1e-30f, 1e-42f}) {
         Cube scene = random_scene(66, 20, 8, 18);
         for (float& v : scene.values)
@@ -299,19 +301,21 @@ TEST_F(SppCuda, WritesOnlyTheOutputsAskedFor) {
 }
 
 TEST_F(SppCuda, AsksForNoMoreDeviceMemoryThanItSays) {
-    // With several devices, lanes are distributed; this is the memory of one device.
+    // With several devices, workers are distributed over the devices. The test measures the memory of one
+    // device.
     const auto device = make_cuda_backend<spp::Backend>("spp", {cuda_devices().front()});
-    device->free_memory(); // excludes the context's own memory
+    device->free_memory(); // allocates the memory of the CUDA context before the measurement
     for (int ws : {5, 15, 63}) {
         spp::Options options;
         options.window = ws;
         const auto operation = device->make_displacement(options, std::vector<double>(100, 1.0));
         const stream::TileLimits limits{700, 500, 640, 440};
-        auto first = operation->start(0, limits); // loads the module's code
+        auto first = operation->start(0, limits); // loads the code of the module before the measurement
         const uint64_t before = device->free_memory();
         auto second = operation->start(1, limits);
         const uint64_t after = device->free_memory();
-        // Other programs may take memory meanwhile, and the allocator rounds each buffer up to 2 MiB.
+        // Other programs may allocate memory at the same time, and the allocator rounds each buffer up to 2
+        // MiB.
         EXPECT_LE(before - after, operation->device_bytes(limits) + (uint64_t{32} << 20)) << ws;
         EXPECT_GT(before - after, operation->device_bytes(limits) / 2) << ws;
     }
@@ -333,7 +337,8 @@ TEST_F(SppCuda, SaysWhatIsWrong) {
         EXPECT_NE(std::string(e.what()).find("out of memory"), std::string::npos) << e.what();
         EXPECT_NE(e.advice().find("-memory"), std::string::npos);
     }
-    expect_close(random_scene(40, 30, 6), 5, run_spp(random_scene(40, 30, 6), 5)); // and it still works
+    // The device still works after the failure.
+    expect_close(random_scene(40, 30, 6), 5, run_spp(random_scene(40, 30, 6), 5));
 }
 
 TEST_F(SppCuda, PassesErrorsOfOtherStagesOn) {

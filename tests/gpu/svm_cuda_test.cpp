@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// hsi_cuda_svm.so in the tile pipeline, against LIBSVM's order of operations and the CPU backend.
+// Compares hsi_cuda_svm.so, in the tile pipeline, with LIBSVM's order of operations and with the CPU backend.
 #include "core/cuda_module.h"
 #include "core/error.h"
 #include "stream/pipeline.h"
@@ -72,7 +72,7 @@ TEST_F(SvmCuda, LabelsAndProbabilitiesAreExact) {
         int bands, classes, vectors;
         double gamma, c;
     };
-    // 20 classes: more than one chunk of sums.
+    // With 20 classes, a pixel has more than one chunk of sums.
     for (const Case& t : {Case{5, 2, 30, 1, 8}, Case{63, 9, 60, 0.5, 2}, Case{30, 20, 11, 0.25, 128},
                           Case{9, 17, 7, 8, 32768}, Case{200, 16, 33, 0.125, 32}, Case{1, 3, 1, 1, 1}}) {
         auto scene = class_scene(71, 43, t.bands, t.classes, 1.5, 3);
@@ -127,8 +127,8 @@ TEST_F(SvmCuda, TilesAndLanesChangeNothing) {
 }
 
 TEST_F(SvmCuda, BoundaryPixelsAreRepeated) {
-    // Two classes with equal support vectors and opposite coefficients: every decision is zero except for
-    // rounding.
+    // Two classes have equal support vectors and opposite coefficients. Every decision value is then zero
+    // except for rounding.
     const auto scene = class_scene(40, 30, 6, 2, 1, 10);
     auto model = made_model(scene, 2, 1, 0.5, 2, false, 11);
     const auto n = static_cast<size_t>(model.features());
@@ -143,8 +143,8 @@ TEST_F(SvmCuda, BoundaryPixelsAreRepeated) {
 }
 
 TEST_F(SvmCuda, KernelTimeOfAScene) {
-    // The size of Pavia University's profile: 610x340 pixels, 63 features, 9 classes, about 1500 support
-    // vectors.
+    // The size of the profile of Pavia University: 610x340 pixels, 63 features, 9 classes, and about 1500
+    // support vectors.
     const auto scene = class_scene(340, 610, 63, 9, 1.5, 12);
     const auto model = made_model(scene, 9, 166, 0.125, 8, true, 13);
     svm::ClassifyOptions options;
@@ -153,7 +153,7 @@ TEST_F(SvmCuda, KernelTimeOfAScene) {
         options.probabilities = options.confidence = round >= 3;
         const double before = backend().kernel_seconds();
         const auto operation = backend().make_classification(std::make_shared<svm::Model>(model), options);
-        const auto maps = classify(*operation, scene.cube, {340, 610, 1}); // one tile
+        const auto maps = classify(*operation, scene.cube, {340, 610, 1}); // the whole scene is one tile
         const double seconds = backend().kernel_seconds() - before;
         (round < 3 ? best : with_estimates) = std::min(round < 3 ? best : with_estimates, seconds);
         if (round == 0) {

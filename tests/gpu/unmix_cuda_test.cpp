@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// hsi_cuda_unmix.so in the tile pipeline: abundances equal the CPU's bits.
+// Compares hsi_cuda_unmix.so, in the tile pipeline, with the CPU: abundances have equal bits.
 #include "core/cuda_module.h"
 #include "stream/pipeline.h"
 #include "support/memory_cube.h"
@@ -79,7 +79,8 @@ TEST_F(UnmixCuda, AbundancesAreTheProcessorsToTheLastBit) {
         int endmembers, bands;
         double likeness;
     };
-    // A thread solves up to 8 and up to 16 endmembers, a warp more; chunks of 8 may be partly filled.
+    // Up to 8 and up to 16 endmembers are solved by one thread per pixel, more endmembers by a warp per
+    // pixel. Chunks of 8 endmembers may be partly filled.
     for (const Case& t : {Case{1, 5, 0},
                           {2, 30, 0},
                           {3, 224, 0.9},
@@ -117,7 +118,8 @@ TEST_F(UnmixCuda, EndmembersThatSharedMemoryDoesNotHoldAreSolvedAlike) {
 }
 
 TEST_F(UnmixCuda, OperationsOfSeveralSizesLiveSideBySide) {
-    // All launches of a kernel share its limit of shared memory.
+    // All launches of a kernel share its limit of shared memory, so the second operation must not lower the
+    // limit for the first.
     const auto many = spectra(100, 120, 12), few = spectra(20, 120, 13);
     const auto cube = mixtures(few, 30, 20, 14);
     const auto first = backend().make_unmixing(many, {Method::nnls, false}),
@@ -168,7 +170,7 @@ FoundDraws drawn_from(unmix::DrawUnmixing& operation, const Cube& cube, Cut cut 
     return found;
 }
 
-/// Returns the scene, followed by the bands of the values' deviations.
+/// Returns the scene, followed by bands with the standard deviations of its values.
 Cube with_deviations(const Cube& cube, float sigma) {
     Cube both(cube.shape.samples, cube.shape.lines, 2 * cube.shape.bands, sigma);
     std::copy(cube.values.begin(), cube.values.end(), both.values.begin());
@@ -179,8 +181,8 @@ Cube with_deviations(const Cube& cube, float sigma) {
 }
 
 TEST_F(UnmixCuda, DrawsAreTheProcessorsToTheLastBit) {
-    // Classes of 7, 5 and the remaining spectra. 3 to 30 spectra per draw use own memory for 8 and for 16,
-    // and device memory.
+    // The classes have 7, 5 and the remaining spectra. With 3 to 30 spectra per draw, a thread uses local
+    // memory for 8 or 16 spectra, or device memory.
     for (const int per_class : {1, 2, 4, 10}) {
         const auto e = spectra(30, 61, 17);
         unmix::Classes classes;

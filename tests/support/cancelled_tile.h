@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An operation that is cancelled while it processes a tile.
+// Tests that an operation is cancelled while it processes a tile.
 #pragma once
 
 #include "core/cancel.h"
@@ -12,7 +12,7 @@
 
 namespace hsi::test {
 
-/// Returns true if a pass of one tile ends before writing when it is cancelled after the tile was read.
+/// Cancels a pass of one tile after the tile was read. Returns true if the pass ends before it writes.
 inline bool ends_within_its_tile(const Cube& scene, stream::Operation& operation) {
     CancelFlag cancel;
     MemorySource source(scene);

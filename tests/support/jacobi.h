@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Eigenproblems for references, by another method than the libraries', with more digits than double.
+// Solves eigenproblems for references, with another method than the libraries and with more digits than
+// double precision.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +14,8 @@ namespace hsi::test {
 
 using Matrix = std::vector<long double>; ///< n x n, row by row
 
-/// Returns falling eigenvalues and eigenvectors (rows) of a symmetric matrix, by cyclic Jacobi rotations.
+/// Returns the eigenvalues in descending order and the eigenvectors (as rows) of a symmetric matrix, by
+/// cyclic Jacobi rotations.
 inline std::pair<std::vector<long double>, Matrix> jacobi(Matrix a, size_t n) {
     Matrix v(n * n, 0);
     for (size_t i = 0; i < n; ++i)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Cubes in memory as sources and sinks of the pipeline, and scenes for them.
+// Cubes in memory as sources and sinks of the pipeline, and functions that make scenes.
 #pragma once
 
 #include "core/error.h"
@@ -32,8 +32,8 @@ struct Cube {
     float at(int band, int64_t line, int64_t sample) const { return view().at(band, line, sample); }
 };
 
-/// Returns smooth, positive spectra of magnitude `level` with spatial structure and noise. The seed and the
-/// generator are fixed.
+/// Returns smooth, positive spectra of magnitude `level`, with spatial structure and noise. The generator is
+/// fixed, so the same arguments give the same scene.
 inline Cube random_scene(int64_t samples, int64_t lines, int bands, uint32_t seed = 1, double noise = 0.02,
                          double level = 1.0) {
     std::mt19937 random(seed);
@@ -77,7 +77,7 @@ class MemorySource final : public stream::CubeSource {
         return std::make_unique<Reader>(*this);
     }
     void set_layout(stream::BlockLayout layout) { m_layout = layout; }
-    /// Called before every read; it may throw.
+    /// Function that is called before each read; it may throw.
     std::function<void(const Rect&)> on_read;
 
   private:
@@ -117,13 +117,13 @@ class MemorySink final : public stream::CubeSink {
                             static_cast<size_t>(core.w) * sizeof(float));
     }
     Cube cube;
-    std::function<void(const Rect&)> on_write; ///< it may throw
+    std::function<void(const Rect&)> on_write; ///< function that is called before each write; it may throw
 
   private:
     bool m_concurrent;
 };
 
-/// Returns true if both have equal bits, including NaN.
+/// Returns true if both cubes have equal bits, also for NaN.
 inline bool identical(const Cube& a, const Cube& b) {
     return a.values.size() == b.values.size() &&
            std::memcmp(a.values.data(), b.values.data(), a.values.size() * sizeof(float)) == 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The moments of a scene by their definition, and scenes with holes for tests.
+// Computes the moments of a scene by their definition. Also makes scenes with holes for tests.
 #pragma once
 
 #include "stream/statistics_scan.h"
@@ -15,7 +15,7 @@
 
 namespace hsi::test {
 
-/// Computes the definition in long double.
+/// Computes the moments by their definition, in long double.
 inline stream::SceneStatistics moment_reference(const Cube& cube) {
     const auto n = static_cast<size_t>(cube.shape.bands);
     const auto pixels = static_cast<size_t>(cube.shape.pixels());
@@ -80,7 +80,7 @@ inline void expect_close(const stream::SceneStatistics& got, const stream::Scene
     if (want.pairs > 0) expect_matrix(got.differences, want.differences, n, tolerance);
 }
 
-/// Adds holes, infinities and zeros, some of them next to the borders of blocks.
+/// Adds holes, infinities and zeros to a cube, some of them next to the borders of blocks.
 inline void spoil(Cube& cube) {
     const int64_t samples = cube.shape.samples, lines = cube.shape.lines;
     for (int64_t l = lines / 4; l < lines / 2; ++l)

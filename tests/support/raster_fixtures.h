@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Raster files for tests: a temporary folder, files written by GDAL, and values read by GDAL.
+// Raster files for tests: a temporary folder, and functions that write and read files with GDAL.
 #pragma once
 
 #include "core/error.h"
@@ -29,7 +29,7 @@ namespace hsi::test {
 
 namespace fs = std::filesystem;
 
-/// A new folder in the system's temporary folder. It is removed with its contents.
+/// A new folder in the system's temporary folder. The folder and its contents are removed at the end.
 class TempFolder {
   public:
     TempFolder() {
@@ -93,7 +93,7 @@ inline Dataset create_gdal(const std::string& driver, const std::string& path, i
                        ->Create(path.c_str(), samples, lines, bands, type, list.List()));
 }
 
-/// Returns the band-sequential values of a window, as GDAL's RasterIO reads them.
+/// Returns the values of a window, band-sequential, as GDAL's RasterIO reads them.
 inline std::vector<float> gdal_values(const std::string& path, Rect window = {},
                                       std::vector<int> bands = {}) {
     const Dataset d = open_gdal(path);
@@ -109,7 +109,8 @@ inline std::vector<float> gdal_values(const std::string& path, Rect window = {},
     return out;
 }
 
-/// Reads the same window by our reader, into memory with gaps between lines and bands that must not change.
+/// Reads a window with the suite's reader. The destination has gaps between lines and bands, whose values
+/// must not change.
 inline std::vector<float> our_values(const raster::RasterSource& source, Rect window = {}) {
     const auto shape = source.shape();
     if (window.empty()) window = Rect{0, 0, shape.samples, shape.lines};
@@ -130,7 +131,7 @@ inline std::vector<float> our_values(const raster::RasterSource& source, Rect wi
     return out;
 }
 
-/// Compares bit by bit, with NaN equal to NaN; reports the first difference.
+/// Compares values bit by bit; NaN equals NaN. Reports the first difference.
 inline ::testing::AssertionResult same_values(const std::vector<float>& a, const std::vector<float>& b) {
     if (a.size() != b.size())
         return ::testing::AssertionFailure() << a.size() << " and " << b.size() << " values";
@@ -146,7 +147,7 @@ inline std::shared_ptr<raster::RasterSource> open_source(const std::string& path
     return raster::open_raster(options);
 }
 
-/// Copies a source to a sink in tiles of the given size, and commits.
+/// Copies a source to a sink in tiles of w x h pixels, and commits.
 inline void copy_tiles(const raster::RasterSource& source, raster::RasterSink& sink, int64_t w, int64_t h) {
     const auto shape = source.shape();
     const auto reader = source.open_reader();
@@ -170,7 +171,7 @@ inline std::unique_ptr<raster::RasterSink> sink_like(const raster::RasterSource&
     return raster::create_sink(options, spec, &source);
 }
 
-/// Copies `from` (with its options) to `to`, including all metadata.
+/// Copies the file that `from` describes, with its options, to the file `to`, including all metadata.
 inline void copy_scene(const raster::OpenOptions& from, const std::string& to, const std::string& format = {},
                        const std::vector<std::string>& creation_options = {}) {
     const auto source = raster::open_raster(from);
@@ -188,14 +189,14 @@ inline void copy_scene(const std::string& from, const std::string& to, const std
     copy_scene(options, to, format);
 }
 
-/// Returns the folder of real scenes; empty if it is missing.
+/// Returns the folder with real scenes; empty if there is no such folder.
 inline std::string real_data() {
     if (const char* folder = std::getenv("HSI_TEST_DATA")) return folder;
     const fs::path beside = fs::path(HSI_SOURCE_DIR) / ".." / "shared" / "data";
     return fs::exists(beside) ? beside.string() : std::string();
 }
 
-/// Skips a test if the scene is missing, and reports this.
+/// Skips the test, with a message, if a real scene is missing.
 #define HSI_NEED_SCENE(variable, relative)                                                                   \
     const std::string variable = ::hsi::test::real_data() + "/" + (relative);                                \
     if (!std::filesystem::exists(variable))                                                                  \

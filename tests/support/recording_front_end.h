@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A front end that records the messages of a run, and continues or cancels it.
+// A front end that records the messages of a run. It can cancel the run at a given progress.
 #pragma once
 
 #include "tool/front_end.h"
@@ -39,7 +39,7 @@ class RecordingFrontEnd final : public tool::FrontEnd {
     }
 
     int begun = 0, commits = 0, ended = 0;
-    double cancel_at = 0; ///< the progress at which the user cancels; 0 for never
+    double cancel_at = 0; ///< progress at which the run is cancelled; 0: never
     uint64_t cache = 0;
     Warn receiver;
     std::vector<double> bar;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Linked into every test. The environment variable HSI_SIMD selects the instruction set of the kernels under
-// test, as for the tools. If the machine or the build lacks this instruction set, the test fails.
+// This file is linked to every test. The environment variable HSI_SIMD selects the instruction set of the
+// tested kernels, as for the tools. If the machine or the build does not support this instruction set, the
+// test fails.
 #include "core/error.h"
 #include "math/simd_target.h"
 

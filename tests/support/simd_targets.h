@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Runs a function in every instruction set of the machine, for kernels that are dispatched at every call.
+// Runs a function with each instruction set of the machine, for kernels that are selected at each call.
 #pragma once
 
 #include "math/simd_target.h"
@@ -12,18 +12,19 @@
 
 namespace hsi::test {
 
-/// Returns true for instruction sets that multiply and add with one rounding.
+/// Returns true for instruction sets that multiply and add with a single rounding (FMA).
 inline bool is_fused(const std::string& name) {
 #if defined(__aarch64__)
-    (void)name; // all of them, including "portable", which is NEON there
+    // On AArch64, all instruction sets are fused, including "portable", which is NEON.
+    (void)name;
     return true;
 #else
     return name == "avx512" || name == "avx2";
 #endif
 }
 
-/// Calls f(name) with each instruction set selected, best first. Afterwards selects the instruction set of
-/// HSI_SIMD, or the best.
+/// Calls f(name) once with each instruction set, best first. Then selects the instruction set of HSI_SIMD
+/// again, or the best one.
 template <class F>
 void for_every_simd(const F& f) {
     for (const std::string& name : math::simd_names()) {
@@ -34,7 +35,7 @@ void for_every_simd(const F& f) {
     math::select_simd(wanted && *wanted ? wanted : math::simd_names().front());
 }
 
-/// Returns FNV-1a over the bits.
+/// Returns the FNV-1a hash of the bits.
 inline uint64_t fingerprint(const std::vector<double>& values, uint64_t sum = 1469598103934665603u) {
     for (const double v : values) {
         uint64_t bits = 0;

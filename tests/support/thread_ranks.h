@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Ranks that are threads of this process, so that their interaction is tested without MPI.
+// Ranks that are threads of this process. They test the interaction of ranks without MPI.
 #pragma once
 
 #include "parallel/ranks.h"
@@ -20,8 +20,8 @@
 
 namespace hsi::test {
 
-/// Stores the messages of all ranks. A message is received once. A large message counts as sent when it was
-/// received, as in MPI.
+/// Stores the messages between all ranks. Each message is received once. As in MPI, a large message counts as
+/// sent only after it was received.
 class PostOffice {
   public:
     explicit PostOffice(int ranks, int on_hosts = 2)
@@ -31,10 +31,11 @@ class PostOffice {
         std::string bytes;
         std::shared_ptr<std::atomic<bool>> done;
     };
-    const int size, hosts; ///< one host or two
+    const int size, hosts; ///< hosts: number of computers, 1 or 2
     std::mutex mutex;
     std::deque<Letter> letters;
-    std::vector<std::string> left; ///< how each rank left: "together with 0", "alone with 1"
+    /// How each rank ended: "together with 0" (finish) or "alone with 1" (leave), with the exit code.
+    std::vector<std::string> left;
 };
 
 class ThreadTransport final : public parallel::Transport {
@@ -84,10 +85,10 @@ class ThreadTransport final : public parallel::Transport {
     const int m_rank;
 };
 
-/// Runs work(ranks, its flag) on `size` ranks, each in its own thread, after all ranks have met. Rethrows the
-/// first exception. An exception or a failed assertion on one rank cancels the other ranks, which would
-/// otherwise wait for ever. With two hosts, ranks with odd numbers are on the second host. Returns how each
-/// rank left, if it called finish().
+/// Runs work(ranks, flag) on `size` ranks, each in its own thread, after all ranks have met. `flag`: the
+/// cancel flag of the rank. Rethrows the first exception. An exception or a failed assertion on one rank
+/// cancels the other ranks, which would otherwise wait for ever. With two hosts, ranks with odd numbers are
+/// on the second host. Returns how each rank ended, if it called finish().
 inline std::vector<std::string>
 on_ranks(int size, const std::function<void(parallel::Ranks&, CancelFlag&)>& work, int hosts = 2) {
     PostOffice office(size, hosts);
