@@ -24,8 +24,8 @@ struct ChunkCoding {
     std::vector<Filter> filters;
     int64_t shuffled_bytes = 1; ///< bytes of a sample for the shuffle filter
 
-    /// Returns true for pipelines that ChunkDecoder supports: each filter at most once, at most one
-    /// compression, and shuffle before the compression.
+    /// Returns true if ChunkDecoder supports these filters: each filter occurs at most once, there is at most
+    /// one compression, and shuffle comes before the compression.
     bool known() const;
 };
 

@@ -82,8 +82,8 @@ std::string envi_list_text(const std::vector<std::string>& elements);
 
 /// Returns the class names in the order of the class values; empty if the header does not have names. GDAL
 /// and other readers split the field "class names" at every comma, so commas are removed from the names in
-/// this field. If a name contains a comma, all names are also stored in quotes in a field of this project
-/// (quoted_names_field).
+/// this field. If a name contains a comma, all names are also stored, in quotes where needed, in a field of
+/// this project (quoted_names_field).
 std::vector<std::string> envi_class_names(const EnviHeader& header);
 /// Sets the field quoted_names_field if `names` contains a name with a comma; otherwise removes the field.
 void set_quoted_class_names(EnviHeader& header, const std::vector<std::string>& names);

@@ -80,8 +80,9 @@ struct SceneMetadata {
 };
 
 /// Returns the band numbers to store in an output: the numbers that the file of the scene states
-/// (source_band_item), or else the numbers of the bands in this file. Empty if the numbers are not needed
-/// because all wavelengths are known, or because the output has all bands of the file in the same order.
+/// (source_band_item), or else the numbers of the bands in this file. Empty if the numbers are not needed:
+/// all wavelengths are known, or the file states no numbers and the output has all its bands in the same
+/// order.
 std::vector<int> told_band_numbers(const SceneMetadata& scene);
 
 /// Returns true if a band has a scale other than 1 or an offset other than 0. Scale 1 and offset 0 do not
