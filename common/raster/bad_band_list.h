@@ -14,7 +14,7 @@ namespace hsi::raster {
 bool names_envi_header(const std::string& path);
 
 /// Makes all checks that can fail before the work begins. \throws Error unless output.path is an ENVI header
-/// with `bands` bands that can be replaced.
+/// that states `bands` bands and may be replaced.
 void check_bad_band_list(const TextOutput& output, int bands);
 
 /// Sets the field bbl of the header `output.path`: 1 for good bands, 0 for bad bands. All other bytes of the

@@ -26,13 +26,13 @@ std::string extension_of(const std::string& path);
 using DriverTest = std::function<bool(GDALDriver*)>;
 
 /// Returns the driver that -of names. Registers GDAL's drivers. \throws UsageError if GDAL has no such
-/// driver, or if the driver does not qualify. The message then states that the driver cannot do `what`, and
-/// gives `advice`.
+/// driver, or if the driver does not qualify. In the second case, the message is "this driver cannot "
+/// followed by `what`, with the advice `advice`.
 GDALDriver* driver_by_name(const std::string& name, const DriverTest& qualifies, const std::string& what,
                            const std::string& advice);
 
-/// Returns the first driver, in GDAL's order, that qualifies and claims the extension; null if no driver
-/// does.
+/// Returns the first driver, in GDAL's order, that qualifies and declares the extension for its files; null
+/// if there is no such driver.
 GDALDriver* driver_by_extension(const std::string& extension, const DriverTest& qualifies);
 
 /// Returns false for drivers whose datasets are never files, but in a database or a service.

@@ -125,8 +125,8 @@ class LabelSource {
     virtual ~LabelSource() = default;
 
     const Grid& grid() const { return m_grid; }
-    /// Returns the classes that the file lists, by value, without left-out classes. Pixels may have other
-    /// classes.
+    /// Returns the classes that the file lists, in the order of their numbers, without left-out classes.
+    /// Pixels may have further classes.
     const std::vector<LabelClass>& legend() const { return m_legend; }
     /// Reads whole lines [line, line + count) to out (count x samples values); none() means no label. Throws
     /// Error if a value is not a class (not an integer, or above max_class) or if the file cannot be read.

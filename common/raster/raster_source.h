@@ -120,15 +120,15 @@ class RasterSource : public stream::CubeSource {
     /// Returns the file that is still being written if the scene is followed (OpenOptions::follow); otherwise
     /// null. All lines that exist can be read, even lines beyond the number that shape() states.
     virtual Growth* growth() const { return nullptr; }
-    /// Returns the same scene with `lines` lines, which must exist, if growth() is not null.
+    /// Returns a followed scene with `lines` lines, which must exist; null for other scenes.
     virtual std::shared_ptr<RasterSource> grown_to(int64_t /*lines*/) const { return nullptr; }
     /// Returns the steps of a virtual scene; null for other scenes.
     virtual const Chain* chain() const { return nullptr; }
 
-    /// Makes waits for a server end with Cancelled when the flag is set. The flag must outlive the source.
+    /// If the flag is set, waits for a server end with Cancelled. The flag must outlive the source.
     virtual void end_with(const CancelFlag* /*cancel*/) const {}
-    /// \throws Error if a file on a server, or a file behind a virtual scene, has changed since it was
-    /// opened.
+    /// Checks files on servers, and the files from which a virtual scene is computed. \throws Error if a file
+    /// has changed since it was opened, or if a server has not delivered all bytes.
     virtual void check_unchanged() const {}
     /// Prepares several passes on this device. An array in host memory is copied to the device once, at its
     /// first use, if the device has enough memory. Sources made from this one share the copy. The call has no
@@ -148,8 +148,8 @@ class RasterSource : public stream::CubeSource {
     /// this one share the memory.
     virtual uint64_t take_memory(uint64_t /*most*/, int /*lanes*/) const { return 0; }
 
-    /// Values in bands of doubles that are too large for single precision, in which tools compute. Nodata and
-    /// masked pixels do not count.
+    /// Numbers of values in bands of doubles that are too large for single precision, in which tools compute,
+    /// and of pixels with such values. Nodata and masked pixels do not count.
     struct Beyond {
         int64_t values = 0, pixels = 0;
     };
@@ -160,7 +160,8 @@ class RasterSource : public stream::CubeSource {
     /// Returns true if pixels have positions: from a geotransform, or from the arrays of longitude and
     /// latitude of a product. The scene is this product or was made from it. The call may open the product.
     virtual bool located() const { return false; }
-    /// Returns the metadata item with this name of every band; empty texts for bands without it.
+    /// Returns the value of the metadata item with this name for every band; an empty text for a band without
+    /// this item.
     virtual std::vector<std::string> band_items(const char* /*name*/) const {
         return std::vector<std::string>(bands().size());
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The register of all files of one run. No output can replace an input under another spelling, and outputs
-// appear together or not at all.
+// The register of all files of one run. An output cannot replace an input, even if its path is spelled
+// differently. All outputs get their names together, or none does.
 #pragma once
 
 #include "core/cancel.h"

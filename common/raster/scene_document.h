@@ -57,8 +57,8 @@ struct SceneDocument {
     std::shared_ptr<stream::LinkStore> store;
 };
 
-/// Returns whether `path` is a virtual scene (.hsi), possibly a damaged one. The beginning of the file
-/// decides or, for text in JSON, the extension .hsi.
+/// Returns true if `path` is a virtual scene (.hsi), which may be damaged: JSON with the mark of a virtual
+/// scene in its first bytes, or with the extension .hsi.
 bool is_scene_document(const std::string& path);
 
 /// Reads a document. File names relative to the document become paths that can be opened. Throws Error with

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Facts about a scene in addition to its pixels, as a value.
+// The facts about a scene except its pixels, in structures that can be copied.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +32,7 @@ enum class Access {
 const char* access_name(Access access); ///< "raw", "chunks", "computed" or "gdal"
 
 /// The bands of the file that a scene contains, with facts about each band. Lists have one entry per band of
-/// the scene.
+/// the scene, except `bad` and `marked`.
 struct BandFacts {
     std::vector<int> numbers; ///< band numbers in the file, 1-based
     int in_file = 0;          ///< number of bands in the file
@@ -58,7 +58,8 @@ class SpatialReference {
     virtual ~SpatialReference() = default;
     virtual std::string wkt() const = 0;
     virtual std::string name() const = 0; ///< "WGS 84 / UTM zone 33N"
-    /// Returns the EPSG code, also if the file defines the SRS without stating the code; 0: none.
+    /// Returns the EPSG code, even if the file defines the SRS without stating the code; 0 if no code is
+    /// found.
     virtual int epsg() const = 0;
 };
 

@@ -3,9 +3,9 @@
 // formats: tables of text, USGS splib07, ECOSTRESS, files of field spectrometers, the profiles of EnMAP-Box
 // (library_formats.h).
 //
-// CSV: the first row names the columns: band (its number in the scene, from 1 on), wavelength (nm) and then
-// one column per spectrum; one row per band. Files to be read may have their columns in any order, and band,
-// wavelength and the row of names may be missing.
+// CSV tables have one row per band. The first row has the names of the columns: band (number of the band in
+// the scene, counted from 1), wavelength (nm), and then one column per spectrum. In files that are read, the
+// columns may have any order. The columns band and wavelength and the row of names may be missing.
 #pragma once
 
 #include <cstddef>

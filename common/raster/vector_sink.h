@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Layers of points or polygons, written by the vector driver of the extension. The file appears under its
-// name when it is complete, or not at all.
+// Layers of points or polygons, written by the vector driver that belongs to the extension of the file. The
+// file appears under its name when it is complete, or not at all.
 #pragma once
 
 #include "raster/raster_source.h"

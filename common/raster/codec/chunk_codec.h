@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Decodes the chunks of an HDF5 array one by one, by the filter pipeline of the HDF5 library.
+// Decodes the chunks of an HDF5 array one by one: undoes the filters that the HDF5 library applied when it
+// wrote them.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The positions and the coding of the chunks of an HDF5 array, read from the file's bytes as in hdf5_walk.h.
-// The HDF5 library decodes on one thread at a time for all callers, and finds positions slowly.
+// With them, several threads can decode chunks without the HDF5 library, which decodes on only one thread at
+// a time and finds positions slowly.
 #pragma once
 
 #include "raster/codec/chunk_codec.h"

@@ -170,8 +170,8 @@ class BlockStore {
     void find_arrived(RemoteFile& file);
     std::optional<Block> next_arrived();
 
-    /// Bytes from share_memory(): m_most_kept for kept blocks, or m_left_over if they are too few to keep
-    /// blocks.
+    /// The memory that share_memory() has reserved, in bytes. m_most_kept is the limit for kept blocks. If
+    /// the memory is too small to keep blocks, it is m_left_over, and m_most_kept is 0.
     uint64_t m_most_kept = 0, m_left_over = 0;
     int64_t m_kept_lines = 0;
     std::mutex m_mutex; ///< guards all members below
@@ -181,8 +181,8 @@ class BlockStore {
     uint64_t m_kept = 0;        ///< bytes of all kept blocks, in use or not
     std::vector<HostBuffer<char>> m_spare;
     std::deque<Block> m_wanted; ///< announced blocks that no thread has begun to decode
-    /// Bytes: the largest block, the limit for blocks decoded in advance, and the blocks that are or were
-    /// decoded in advance.
+    /// m_largest: bytes of the largest block. m_most_ahead: limit of the bytes of blocks that are decoded in
+    /// advance. m_ahead: bytes of such blocks that are now in the store.
     uint64_t m_largest = 0, m_most_ahead = 0, m_ahead = 0;
     int m_busy = 0; ///< threads that decode in advance now
     struct Awaited {

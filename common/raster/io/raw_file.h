@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// An uncompressed file that the kernel can address: the positions of its samples, and vectored reading and
-// writing. Also contains the names under which GDAL sees a pair of ENVI files (metadata/envi_file.h).
+// An uncompressed file that is read and written without GDAL: the positions of its samples, and vectored
+// reading and writing. Also contains the names under which GDAL sees a pair of ENVI files
+// (metadata/envi_file.h).
 #pragma once
 
 #include <gdal_priv.h>
@@ -70,7 +71,8 @@ class ScatterReader {
     void flush(); ///< throws Error on a read error or if the file ends early
 
   private:
-    /// Bytes; reading a gap up to this size is faster than another call.
+    /// A gap of up to this number of bytes between two pieces is also read, because this is faster than
+    /// another call.
     static constexpr size_t max_skip = 16384;
     int m_fd;
     int64_t m_begin = 0, m_end = 0;

@@ -114,8 +114,9 @@ class RemoteOpening {
 bool read_whole(const std::string& path, void* file, uint64_t at, size_t bytes, void* to,
                 std::string* why = nullptr);
 
-/// Returns true if opening a file on a server failed for another reason than that the file does not exist.
-/// `said` is GDAL's message, VSIGetLastErrorMsg().
+/// Call it after GDAL could not open a file on a server; `said` is GDAL's message (VSIGetLastErrorMsg()).
+/// Returns true if the reason is a fault of the server or of the connection, and false if the file does not
+/// exist.
 bool is_trouble(const std::string& said);
 
 /// Finds out whether a server still delivers a file, by requesting the end of the file without GDAL's cache.
@@ -142,9 +143,9 @@ class RemoteFile {
     /// Identifies an announcement: a window of the scene.
     using Key = std::array<int64_t, 4>;
 
-    /// Opens a file. Returns null for a local path, and for GDAL's file systems that cannot answer several
-    /// threads at once. \throws Error if the file cannot be opened. Takes the connections of `opening`, and
-    /// its headers if it was made for this file.
+    /// Opens a file. Returns null for a local path, for file systems of GDAL that cannot serve several
+    /// threads at once, and for an empty file. \throws Error if the file cannot be opened. The file takes
+    /// over the connections of `opening`, and also its headers if `opening` was made for this file.
     static std::shared_ptr<RemoteFile> open(const std::string& path, RemoteOpening& opening);
     ~RemoteFile();
     RemoteFile(const RemoteFile&) = delete;
@@ -285,7 +286,8 @@ class RemoteFile {
     std::condition_variable m_changed;
     Pieces m_pieces;
     std::map<Key, std::vector<uint64_t>> m_announced;
-    /// First bytes of pieces, including pieces that need not be fetched any longer.
+    /// The pieces to fetch, each given by the position of its first byte. Both lists may contain pieces that
+    /// need not be fetched any longer.
     std::deque<uint64_t> m_urgent, m_queue;
     uint64_t m_queued = 0; ///< bytes of pieces in state queued
     uint64_t m_ahead = 0;  ///< bytes of pieces that are announced

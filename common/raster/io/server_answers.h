@@ -41,7 +41,7 @@ struct ServedFile {
     /// \throws Error if the server now sends other headers, or none.
     void check_unchanged(const CancelFlag* cancel) const;
 };
-/// Throws Error if `now` is empty or differs from `before`.
+/// Throws Error if `now` is empty, or if a header that both lists have differs.
 void check_same(const std::string& path, const ServerHeaders& before, const ServerHeaders& now);
 
 /// The version of a remote file, to which all answers must belong. Thread-safe.
@@ -63,8 +63,8 @@ class ServedVersion {
     /// ..."); empty if they agree. A header that no earlier answer had becomes part of the version.
     std::string difference(const ServerHeaders& answer);
 
-    /// Returns why an answer was cut off since begin(); empty if no answer was cut off. When an answer to one
-    /// reader is cut off, the connections of all readers end.
+    /// Returns why an answer was cut off since begin(); empty if no answer was cut off. Other readers need
+    /// the reason, because cutting off an answer ends the connections of all readers.
     std::string cut_off();
     void note_cut_off(const std::string& why);
 

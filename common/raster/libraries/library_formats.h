@@ -15,13 +15,13 @@ namespace hsi::raster {
 
 inline constexpr double no_library_value = std::numeric_limits<double>::quiet_NaN();
 
-/// Finds the data file and the header file of an ENVI library; `path` is either of them. nullopt if there is
-/// no header. The header has the extension .hdr in any case, which either follows the name of the data file
-/// or replaces its extension. If `path` is the header, the data file is searched for next to it; `data` is
-/// empty if it does not exist.
+/// The paths of the data file and the header of an ENVI library.
 struct EnviPair {
     std::string data, header;
 };
+/// Finds the data file and the header of an ENVI library; `path` is one of the two. nullopt if there is no
+/// header. The header has the extension .hdr, .HDR or .Hdr, which either follows the name of the data file or
+/// replaces its extension. If `path` is the header and there is no data file next to it, `data` is empty.
 std::optional<EnviPair> envi_pair(const std::string& path);
 SpectralLibrary read_envi_library(const EnviPair& files);
 

@@ -61,7 +61,8 @@ struct GroundControlPoint {
 struct SceneMetadata {
     std::string driver;
     int file_bands = 0;
-    /// Window in pixels of the file. The georeference refers to the whole file until it is written.
+    /// The window of the scene in pixels of the file. srs, geotransform and gcps refer to the whole file;
+    /// write_metadata() converts them to the window.
     Rect window;
     std::shared_ptr<const OGRSpatialReference> srs, gcp_srs;
     std::optional<std::array<double, 6>> geotransform;

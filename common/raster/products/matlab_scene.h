@@ -38,7 +38,7 @@ std::optional<MatlabCube> find_matlab_labels(const std::string& name, int64_t li
 /// does.
 std::shared_ptr<const Product> matlab_product(const std::string& name);
 
-// The next functions are in matlab_dataset.cpp, because they need classes derived from GDAL's classes. A
+// The next two functions are in matlab_dataset.cpp, because they need classes derived from GDAL's classes. A
 // plugin that is not linked to libgdal cannot contain such classes.
 
 /// Opens the scene of a MATLAB file as a GDAL dataset. Its driver is called "MATLAB"; the driver belongs to
