@@ -35,7 +35,7 @@ GDALDriver* driver_by_name(const std::string& name, const DriverTest& qualifies,
 /// if there is no such driver.
 GDALDriver* driver_by_extension(const std::string& extension, const DriverTest& qualifies);
 
-/// Returns false for drivers whose datasets are never files, but in a database or a service.
+/// Returns false for drivers whose datasets are always in a database or a service, and never files.
 bool keeps_files(GDALDriver* driver);
 
 /// Returns true for drivers whose datasets may be in an HDF5 file.
@@ -47,7 +47,7 @@ bool reads_hdf5(const std::string& driver);
 std::vector<std::string> settings_of_results();
 
 /// Returns the value of a setting of GDAL, such as "GDAL_NUM_THREADS", from any place that GDAL searches;
-/// `otherwise` if the setting does not exist.
+/// `otherwise` if it is not set anywhere.
 std::string setting(const char* name, const char* otherwise);
 /// Returns the names of the types that readers and writers support with this GDAL.
 std::vector<std::string> pixel_types();

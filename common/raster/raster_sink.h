@@ -176,10 +176,10 @@ class RasterSink : public stream::SharedSink, public stream::BandTaker {
     virtual bool raw_access() const = 0;      ///< true: tiles are written with pwrite instead of RasterIO
     virtual uint64_t cache_bytes() const = 0; ///< bytes of GDAL's block cache for writing tiles
     virtual std::string driver() const = 0;
-    /// Returns the nodata value, which replaces NaN: -dstnodata, the value of the spec or the source, or a
-    /// default value for an output with missing pixels. The default is NaN for floats, the lowest value of
-    /// signed integers, and 0 for unsigned integers. nullopt if there is no nodata value: integer types then
-    /// store 0 for NaN, and floats store NaN.
+    /// Returns the nodata value, which replaces NaN: -dstnodata, OutputSpec::nodata, a value of the source,
+    /// or a default value for an output with missing pixels. The default is NaN for floats, the lowest value
+    /// of signed integers, and 0 for unsigned integers. nullopt if there is no nodata value: integer types
+    /// then store 0 for NaN, and floats store NaN.
     virtual std::optional<double> nodata() const = 0;
 
     /// Completes the file, checks it, and renames it to its destination. With OutputOptions::run, the run

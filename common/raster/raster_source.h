@@ -6,10 +6,10 @@
 // mark. Readers return stored values: scale and offset are copied to outputs, but not applied. Nodata
 // (compared in the file's own type) and masked pixels are NaN; NaN and infinities are unchanged. Uncompressed
 // raw files are read with pread, without GDAL's block cache, at the positions that
-// GDALDataset::GetRawBinaryLayout() states, if a comparison of some samples confirms these positions. Chunks
-// of products in HDF5 are decoded by the reader that needs them (io/block_store.h). All other files are read
-// through RasterIO along the file's blocks, with one dataset handle per reader. All ways of reading give the
-// same bytes.
+// GDALDataset::GetRawBinaryLayout() states, if a comparison of some samples confirms these positions. The
+// blocks of compressed GeoTIFFs and the chunks of products in HDF5 are decoded without GDAL by the readers
+// that need them (io/block_store.h). A virtual scene (.hsi) is computed. All other files are read through
+// GDAL along their blocks, with one dataset handle per reader. All ways of reading give the same values.
 #pragma once
 
 #include "core/cancel.h"
