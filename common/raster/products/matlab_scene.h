@@ -29,7 +29,7 @@ struct MatlabCube {
 std::optional<MatlabCube> find_matlab_cube(const std::string& name);
 /// Finds labels or a mask in the same way. They are an array with two subscripts. Among several arrays,
 /// arrays of size `lines` x `samples` (0: unknown) are preferred, then logical arrays for a mask and other
-/// arrays for labels, then arrays with whole numbers. \throws Error if several arrays remain.
+/// arrays for labels, then arrays of integer types. \throws Error if several arrays remain.
 std::optional<MatlabCube> find_matlab_labels(const std::string& name, int64_t lines, int64_t samples,
                                              bool mask);
 

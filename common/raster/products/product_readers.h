@@ -81,14 +81,14 @@ std::optional<std::array<double, 6>> grid_of_centres(const Numbers& x, const Num
 /// Adds an array with three axes as a part, with its missing values (take_values()). The band axis must have
 /// the length `bands`. Among several such axes, it is the axis whose name denotes bands, or else the axis
 /// `usual`. Lines come before samples unless the names of the axes state otherwise. Throws Error if the array
-/// has no such axis, or has another size than earlier parts.
+/// does not exist or has no such axis, and if it has other numbers of lines and samples than earlier parts.
 void add_part(Product& product, const ArrayFile& file, const std::string& array, size_t bands, int usual);
 /// Throws Error with the product and the text `what`, for a product that lacks data or is damaged.
 [[noreturn]] void refuse_product(const Product& product, const std::string& what);
 /// Removes impossible values from the product, and adds notes about them. These are wavelengths and FWHM that
-/// are not positive numbers, wavelengths that are all equal, scales of 0, and a grid without extent. If a
-/// product does not state a unit and its wavelengths are too small for nanometres, they are read as
-/// micrometres.
+/// are not positive numbers, wavelengths that are all equal, scales of 0, and a grid without extent. If the
+/// unit is nanometres, which is the default, and the wavelengths are too small for nanometres, they are read
+/// as micrometres.
 void check_product(Product& product);
 /// Returns the SRS of an EPSG code. Adds a note if the code does not exist.
 std::shared_ptr<const OGRSpatialReference> srs_of_code(Product& product, double code);
