@@ -17,18 +17,18 @@ struct BandChoice {
     std::string option = "-b"; ///< option that contains the item, for messages
 };
 
-/// The facts about a band that a choice needs.
+/// The facts about a band of the scene by which it is chosen.
 struct BandAt {
     int number = 0;           ///< 1-based
     double wavelength_nm = 0; ///< NaN: unknown
     bool good = true;         ///< false: excluded from choices by wavelength
 };
 
-/// Returns the indices of the bands that `choices` name, in the order of the choices. A range of wavelengths
-/// includes both ends. Its bands are in the order of `bands`. Each band is included once. The nearest band
-/// must be at most one band spacing away, or 5 nm if the spacing is smaller. `scene` is the scene's name in
-/// messages. \throws UsageError for a band number that the scene does not have; Error for a scene without
-/// wavelengths and for a wavelength or range without a band.
+/// Returns the numbers of the bands that `choices` select, in the order of the choices, each once. A range of
+/// wavelengths includes both ends, and its bands are in the order of `bands`. A band that is selected as the
+/// nearest band must be at most one band spacing away from the wavelength, or 5 nm if the spacing is smaller.
+/// `scene` is the scene's name in messages. \throws UsageError for a band number that the scene does not
+/// have; Error for a scene without wavelengths and for a wavelength or range without a band.
 std::vector<int> bands_of(const std::vector<BandChoice>& choices, const std::vector<BandAt>& bands,
                           const std::string& scene);
 

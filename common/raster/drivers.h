@@ -10,31 +10,32 @@ class GDALDriver;
 
 namespace hsi::raster {
 
-/// Registers GDAL's drivers if they are not registered; a program that has loaded this library may have
-/// registered only some. One thread registers the drivers while other threads wait.
+/// Registers all of GDAL's drivers if no driver is registered. A program that has loaded this library may
+/// have registered only some drivers; these are kept. One thread registers the drivers while other threads
+/// wait.
 void register_drivers();
 
 /// Returns true if the driver declares the capability (GDAL_DCAP_...).
 bool has_capability(GDALDriver* driver, const char* capability);
 
-/// Returns "tif" for "a/b.c.tif"; empty if the file's name has no extension (a leading dot does not begin
-/// one).
+/// Returns the extension of a file's name: "tif" for "a/b.c.tif". Empty if the name has no extension, as in
+/// ".tif".
 std::string extension_of(const std::string& path);
 
 /// A condition that a driver must meet, for example that it can write rasters.
 using DriverTest = std::function<bool(GDALDriver*)>;
 
 /// Returns the driver that -of names. Registers GDAL's drivers. \throws UsageError if GDAL has no such
-/// driver, or if the driver does not qualify. The message then states that the driver cannot do `what`, and
-/// gives `advice`.
+/// driver, or if the driver does not qualify. In the second case, the message is "this driver cannot "
+/// followed by `what`, with the advice `advice`.
 GDALDriver* driver_by_name(const std::string& name, const DriverTest& qualifies, const std::string& what,
                            const std::string& advice);
 
-/// Returns the first driver, in GDAL's order, that qualifies and claims the extension; null if no driver
-/// does.
+/// Returns the first driver, in GDAL's order, that qualifies and declares the extension for its files; null
+/// if there is no such driver.
 GDALDriver* driver_by_extension(const std::string& extension, const DriverTest& qualifies);
 
-/// Returns false for drivers whose datasets are in a database or a service.
+/// Returns false for drivers whose datasets are always in a database or a service, and never files.
 bool keeps_files(GDALDriver* driver);
 
 /// Returns true for drivers whose datasets may be in an HDF5 file.
@@ -45,16 +46,16 @@ bool reads_hdf5(const std::string& driver);
 /// --config or the calling program. Settings that affect only access, speed or messages are left out.
 std::vector<std::string> settings_of_results();
 
-/// Returns a setting of GDAL ("GDAL_NUM_THREADS") from any place that GDAL searches; `otherwise` if it is not
-/// set.
+/// Returns the value of a setting of GDAL, such as "GDAL_NUM_THREADS", from any place that GDAL searches;
+/// `otherwise` if it is not set anywhere.
 std::string setting(const char* name, const char* otherwise);
 /// Returns the names of the types that readers and writers support with this GDAL.
 std::vector<std::string> pixel_types();
 /// Returns GDAL's version ("3.6.2"); "none" if the program has no GDAL.
 std::string gdal_version();
 
-/// \throws UsageError if the name of an output does not mean a file, but a database connection (PG:dbname=x)
-/// or a part of a file (NETCDF:a.nc:cube). Registers GDAL's drivers.
+/// Checks the name of an output. \throws UsageError if GDAL would not interpret the name as a file, but as a
+/// database connection (PG:dbname=x) or a part of a file (NETCDF:a.nc:cube). Registers GDAL's drivers.
 void check_is_file(const std::string& path);
 
 } // namespace hsi::raster

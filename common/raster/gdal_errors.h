@@ -12,10 +12,10 @@
 
 namespace hsi::raster {
 
-/// If `path` is an HDF5 or netCDF file or subdataset, the HDF5 library does not print while a GdalErrors
-/// exists, from this call on. The library would print errors to stderr that GDAL also reports. The library's
-/// printing is switched off per thread. This initialises the library, which takes a millisecond, so it is
-/// done only after such a file was named.
+/// Call it before `path` is opened. If the HDF5 library may read the file (HDF5, netCDF-4, MATLAB, and
+/// subdatasets of HDF5 and netCDF), each later GdalErrors prevents the library from printing on its thread.
+/// The library would print errors to stderr that GDAL also reports. Preventing this initialises the library,
+/// which takes a millisecond, so it is not done before such a file was named.
 void expect_hdf5(const std::string& path);
 
 /// The prefix of names under which GDAL reads remote files (io/whole_file.h).
@@ -24,8 +24,9 @@ constexpr const char* whole_prefix = "/vsihsi_whole/";
 /// Removes whole_prefix from a text of GDAL, so that the text has the file names that users know.
 std::string without_whole_names(std::string text);
 
-/// Collects the failures that GDAL reports on this thread while the object exists. Warnings go to CPLDebug,
-/// and debug messages to their earlier destination. Objects may be nested.
+/// Collects the first failures and warnings that GDAL reports on this thread while the object exists.
+/// Warnings are also written as debug messages (CPLDebug). Debug messages go to GDAL's default handler.
+/// Objects may be nested.
 class GdalErrors {
   public:
     GdalErrors();
@@ -34,8 +35,8 @@ class GdalErrors {
     GdalErrors& operator=(const GdalErrors&) = delete;
 
     bool any() const { return !m_failures.empty(); }
-    /// Returns whether a side file (.aux.xml) could not be written. Before 3.7, GDAL reports the loss only as
-    /// a warning.
+    /// Returns whether GDAL failed to write a side file (.aux.xml). Before 3.7, GDAL reports this only as a
+    /// warning.
     bool side_file_lost() const { return m_side_file_lost; }
     /// Returns the failures on one text line; `fallback` if there are none.
     std::string text(const std::string& fallback = "no reason given") const;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Geographic lookup tables (GLT): an orthorectified grid that states, for each of its pixels, which pixel of
-// the swath to show. Agencies deliver them with scenes in sensor geometry: EMIT inside the product (NASA JPL,
-// EMIT L2A user guide, D-107866: glt_x and glt_y, from 1, 0 for none), AVIRIS as a separate raster of two
-// bands (the same numbers, negative where a pixel fills a gap).
+// the swath to show. Agencies deliver such tables with scenes in sensor geometry. EMIT products contain the
+// arrays glt_x and glt_y (NASA JPL, EMIT L2A user guide, D-107866): sample and line of the swath, counted
+// from 1, or 0 if there is no pixel. AVIRIS tables are separate rasters of two bands with the same numbers,
+// which are negative where a pixel fills a gap.
 #pragma once
 
 #include "core/rect.h"
@@ -28,8 +29,8 @@ struct SwathPixel {
 class LookupReader {
   public:
     virtual ~LookupReader() = default;
-    /// Resizes `out` to window.area() and fills it line by line. Throws Error if the file cannot be read, and
-    /// for a pixel outside of the swath.
+    /// Reads the swath pixels for a window of the grid. `out` gets window.area() entries, line by line.
+    /// Throws Error if the file cannot be read, or if the table names a pixel outside of the swath.
     virtual void read(const Rect& window, std::vector<SwathPixel>& out) = 0;
 };
 
@@ -43,7 +44,7 @@ class LookupTable {
     const std::string& path() const; ///< the path that was given to open()
     int64_t samples() const;         ///< size of the grid in pixels
     int64_t lines() const;
-    /// Return the size of the swath; 0: the table does not state it.
+    /// Return the size of the swath in pixels; 0 if the table does not state it.
     int64_t swath_samples() const;
     int64_t swath_lines() const;
     std::unique_ptr<LookupReader> open_reader() const;
@@ -62,8 +63,8 @@ class LookupTable {
 /// Returns the scene on the table's grid: each pixel has the values of the pixel of `swath` that the table
 /// names. A pixel is NaN if the table names no pixel, or a pixel outside of `swath` (if -srcwin has cut the
 /// scene). Bands and their metadata are from the swath, SRS and geotransform from the table. Pixels are read
-/// from `pixels`: `swath` itself, or a copy of it in memory. Throws UsageError if the size of `swath` does
-/// not match the table.
+/// from `pixels`: `swath` itself, or a copy of it in memory. Throws UsageError if the table states another
+/// size of the swath, unless `swath` is a part that was cut from the swath.
 std::shared_ptr<RasterSource> orthorectified(const std::shared_ptr<RasterSource>& swath,
                                              const std::shared_ptr<stream::CubeSource>& pixels,
                                              const std::shared_ptr<const LookupTable>& table);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The rasters that one pass writes, in the order of its operation's outputs. They are planned first, so that
-// all errors that can be detected are reported before any work, and created when the work begins.
+// The rasters that one pass writes, in the order of its operation's outputs. The outputs are planned first,
+// so that all errors that can be detected are reported before any work begins. They are created when the work
+// begins.
 #pragma once
 
 #include "core/error.h"
@@ -27,14 +28,15 @@ class OutputSet {
         for (const auto& [options, spec] : m_planned)
             check_output(options, spec);
     }
-    /// Calls check_output() for all planned outputs with `like`, if the source of create() is already known.
+    /// Calls check_output() for all planned outputs with `like`, the source that create() will get.
     void check(const RasterSource& like) const {
         for (const auto& [options, spec] : m_planned)
             check_output(options, spec, like);
     }
 
-    /// Creates the temporary file of every planned output; `like` (may be null) gives georeference and
-    /// metadata. Throws Error or UsageError; files that were already created are then removed. Call it once.
+    /// Creates the temporary file of every planned output. The outputs get the georeference and the metadata
+    /// of `like`, which may be null. Throws Error or UsageError; the files that were already created are then
+    /// removed. Call it once.
     void create(const RasterSource* like) {
         if (!m_made.empty()) throw Error("internal: these outputs are made");
         std::vector<std::unique_ptr<RasterSink>> made;
@@ -50,7 +52,7 @@ class OutputSet {
             bytes += sink->cache_bytes();
         return bytes;
     }
-    /// Returns the blocks of the first output; a layout without blocks before create().
+    /// Returns the layout of blocks of the first output; before create(), a layout without blocks.
     stream::BlockLayout layout() const {
         return m_made.empty() ? stream::BlockLayout() : m_made.front()->layout();
     }
@@ -66,8 +68,9 @@ class OutputSet {
         for (const auto& sink : m_made)
             sink->grow(lines);
     }
-    /// Calls commit() for each output in turn. Throws Error for the first output that fails. Earlier outputs
-    /// then have their names; the old files of the failed and later outputs are unchanged.
+    /// Calls RasterSink::commit() for each output in turn. Throws Error for the first output that fails.
+    /// Without a run (OutputOptions::run), earlier outputs then already have their names. The old files of
+    /// the failed output and of later outputs are unchanged.
     void commit() {
         for (const auto& sink : m_made)
             sink->commit();

@@ -11,11 +11,11 @@
 
 namespace hsi::raster {
 
-/// Returns the square root of a pixel's area in metres, from the geotransform and the unit of the SRS;
-/// nullopt without a geotransform, or if the SRS is not projected.
+/// Returns the side length, in metres, of a square with the area of a pixel. It is computed from the
+/// geotransform and the unit of the SRS. nullopt without a geotransform, or if the SRS is not projected.
 std::optional<double> pixel_metres(const RasterSource& source);
 
-/// Metres per unit of the SRS.
+/// The scale from coordinates to the ground, in metres per unit of the SRS.
 class GroundScale {
   public:
     /// Returns the scale along x and along y at the position y. For a geographic SRS, the scale follows from
@@ -31,10 +31,12 @@ class GroundScale {
     /// Ellipsoid of a geographic SRS (semi_major in metres); 0: the SRS is projected.
     double semi_major = 0, eccentricity_squared = 0;
 };
-/// Returns nullopt without a geotransform, or if the SRS is neither projected nor geographic.
+/// Returns the scale for the SRS of the source; nullopt without a geotransform, or if the SRS is neither
+/// projected nor geographic.
 std::optional<GroundScale> ground_scale(const RasterSource& source);
-/// Returns the area of a pixel (m^2): one value if the SRS is projected; one value per line, computed on the
-/// ellipsoid, if the SRS is geographic and the geotransform is not rotated; otherwise empty.
+/// Returns the areas of pixels in m^2. The list has a single value if the SRS is projected. It has one value
+/// per line, computed on the ellipsoid, if the SRS is geographic and the geotransform is not rotated.
+/// Otherwise the list is empty.
 std::vector<double> pixel_areas(const RasterSource& source);
 
 } // namespace hsi::raster

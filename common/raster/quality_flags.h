@@ -30,8 +30,8 @@ struct FlagItem {
 /// item and for an item that cannot be parsed.
 std::vector<FlagItem> flag_items(const std::vector<std::string>& lists);
 
-/// Returns the name in lower case, without blanks, '_', '-', and "flag" or "mask" at its end. Spelling
-/// variants of a name become equal.
+/// Returns the name in a form in which spelling variants are equal: in lower case, without blanks, '_' and
+/// '-', and without the ending "flag" or "mask".
 std::string plain_flag_name(std::string_view name);
 
 /// A flag of a scene.
@@ -40,20 +40,22 @@ struct QualityFlag {
     std::string file;       ///< file with the values of the flag
 };
 
-/// Returns the flags of the scene's product. If the product has no flags, returns the flags of the scene's
-/// own file if this is a quality file (an EMIT mask, or a raster without wavelengths whose bands have
-/// descriptions). Empty if there are no flags. \throws Error for a layer that cannot be read.
+/// Returns the flags of the scene's product; for a virtual scene, of the product from which it is computed.
+/// If there are none, returns the flags in the scene's own file if it is a quality file: an EMIT mask, or a
+/// raster without wavelengths whose bands have descriptions. Empty if there are no flags. \throws Error for a
+/// layer that cannot be read.
 std::vector<QualityFlag> quality_flags_of(const RasterSource& scene);
 
-/// A mask, and the files from which the mask is read, without the scene's files.
+/// A mask, and the paths of the rasters from which its flags are read.
 struct FlagMask {
     std::unique_ptr<LabelSource> source;
     std::vector<std::string> files;
 };
 
-/// Returns the pixels of the scene for which an item is true, or in which a layer of an item has a fill
-/// value. `file` is the file of the layers; empty: the scene's product. \throws Error if there are no flags,
-/// for an unknown name, and for a layer on another grid than the scene. The message lists the existing names.
+/// Returns a mask on the grid of the scene. It marks the pixels for which an item is true, and the pixels in
+/// which a layer of an item has a fill value. `file` is the file with the layers; empty: the files of the
+/// scene's product. \throws Error if there are no flags, for an unknown name, and for a layer on another grid
+/// than the scene. For an unknown name, the message lists the existing names.
 FlagMask open_flag_mask(const RasterSource& scene, const std::string& file,
                         const std::vector<FlagItem>& items);
 

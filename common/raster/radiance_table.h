@@ -8,11 +8,13 @@
 
 namespace hsi::raster {
 
-/// The conditions for which a table is read.
+/// The conditions for which radiances are read from a table.
 struct TableConditions {
-    /// True: methane; false: carbon dioxide. Selects the axis in a table with five axes.
+    /// True: methane; false: carbon dioxide. The gas decides the concentrations in an HDF5 table, which does
+    /// not state them.
     bool methane = true;
-    /// Concentrations of the samples of a raster, ppm m; empty: the concentrations of mag1c.
+    /// Concentrations of the samples of a raster, ppm m; empty: the seven concentrations of mag1c (0 to
+    /// 16,000 ppm m).
     std::vector<double> concentrations;
     std::optional<double> sun_zenith;            ///< degrees
     double elevation = 0, sensor_altitude = 100; ///< elevation of the ground and altitude of the sensor, km
@@ -31,9 +33,10 @@ struct SimulatedRadiances {
 };
 
 /// Reads a table. The form is recognised by the file's content. An HDF5 file has modtran_data (sun zenith,
-/// height, elevation, water, concentration, wavelength) and wave; radiance is interpolated along its first
-/// four axes. A text has the column wavelength and columns of radiances, named by their concentration. A
-/// raster has one line with one sample per concentration. \throws Error that names the file.
+/// height, elevation, water, concentration, wavelength) and wave; the radiances are interpolated along the
+/// first four axes for the conditions. A text has the column wavelength and columns of radiances, named by
+/// their concentration. A raster has one line with one sample per concentration. \throws Error that names the
+/// file.
 SimulatedRadiances read_radiance_table(const std::string& path, const TableConditions& conditions);
 
 } // namespace hsi::raster

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The register of all files of one run. No output can replace an input under another spelling, and outputs
-// appear together or not at all.
+// The register of all files of one run. An output cannot replace an input, even if its path is spelled
+// differently. All outputs get their names together, or none does.
 #pragma once
 
 #include "core/cancel.h"
@@ -14,8 +14,9 @@
 
 namespace hsi::raster {
 
-/// The register. Not thread-safe: only the tool's own thread uses it. FileRegister (files/file_register.h)
-/// implements it; a run on arrays has no files, and uses these defaults.
+/// The register of files. Not thread-safe: only the tool's own thread uses it. FileRegister
+/// (files/file_register.h) is the register of a run on files. A run on arrays has no files and uses this
+/// class itself.
 class RunFiles {
   public:
     RunFiles() = default;
@@ -23,30 +24,32 @@ class RunFiles {
     RunFiles& operator=(const RunFiles&) = delete;
     virtual ~RunFiles() = default; ///< removes pending outputs
 
-    /// Registers `path`, the value of `role` ("src", "-original"), as read, with `files`, the files that are
-    /// read together with it (files_read_with()). Throws UsageError if the run will write one of these files.
+    /// Registers that the run reads `path`, the value of `role` ("src", "-original"). `files` are the files
+    /// that are read together with it (files_read_with()). Throws UsageError if the run will write one of
+    /// these files.
     virtual void reads(const std::string& /*role*/, const std::string& /*path*/,
                        const std::vector<std::string>& /*files*/) {}
-    /// Registers `path`, the value of `role`, as written, with the possible side files `sides`. A repeated
-    /// call for the same role and path changes nothing. Throws UsageError if the run reads one of these
-    /// files, or writes one for another role.
+    /// Registers that the run writes `path`, the value of `role`. `sides` are the possible side files of the
+    /// output. A repeated call for the same role and path replaces the earlier one. Throws UsageError if the
+    /// run reads one of these files, or writes one of them for another role.
     virtual void writes(const std::string& /*role*/, const std::string& /*path*/,
                         const std::vector<std::string>& /*sides*/) {}
 
-    /// Allows these files to grow while the run reads them.
+    /// Allows these files to change while the run reads them, because another program appends to them.
     virtual void expect_growth(const std::vector<std::string>& /*files*/) {}
 
-    /// Returns true if a file of another role is `path`, also after reads() or writes() has thrown for it.
+    /// Returns true if `path` is one of the files that were registered for another role, even if reads() or
+    /// writes() has thrown for that role.
     virtual bool clashes(const std::string& /*role*/, const std::string& /*path*/) const { return false; }
 
-    /// Returns all files that are read, once each: existing files, and files that may appear next to a
-    /// raster.
+    /// Returns all files that were registered as read, each once. The list includes names of side files that
+    /// need not exist.
     virtual std::vector<std::string> read() const { return {}; }
 
     /// Returns role and path of each output of the run, in the order of the calls.
     virtual std::vector<std::pair<std::string, std::string>> written() const { return {}; }
 
-    /// Receives notes for the user about a file that is read or made anyway.
+    /// Receives a warning or a note for the user. The run continues after it.
     using Tell = std::function<void(const std::string&)>;
     void set_listeners(Tell warn, Tell note) {
         m_warn = std::move(warn);
@@ -59,20 +62,21 @@ class RunFiles {
         if (m_note) m_note(text);
     }
 
-    /// An output that contains its file's old content and more, such as an appended report. While it is made,
-    /// no other run of these tools changes the file.
+    /// An output to which new content is appended, such as a report. While the new version of the file is
+    /// made from the old one, no other run of these tools changes the file.
     struct Addition {
         std::string path;
-        /// Reads the file, and passes the file that replaces it to FileRegister::add().
+        /// Reads the old file, and passes the new version of the file to FileRegister::add().
         std::function<void()> make;
     };
-    /// Adds an output that commit() makes together with the caller's.
+    /// Registers an addition, which commit() makes together with the addition that is passed to it.
     virtual void add_to_file(Addition /*addition*/) {}
-    /// Gives all pending outputs their names. Throws Error, also if a file that was read has been changed or
-    /// replaced since. Throws Cancelled if `cancel` was requested before. In both cases all files are
-    /// unchanged. With additions, waits for other runs that add to the same files: until `cancel` is
-    /// requested, or without `cancel` for two seconds (Error). The locks are from flock(), and end with the
-    /// process. If the file system does not support locks, a warning is given.
+    /// Makes the additions, then gives all pending outputs their names. Throws Error, also if a file that was
+    /// read has been changed or replaced since. Throws Cancelled if `cancel` was requested before. In both
+    /// cases all files are unchanged. Additions are made under locks (flock()), which end with the process.
+    /// If another run has locked a file, waits until the lock is free or `cancel` is requested. Without
+    /// `cancel`, throws Error after two seconds. If the file system does not support locks, a warning is
+    /// given.
     virtual void commit(const CancelFlag* cancel, const Addition* /*addition*/ = nullptr) {
         if (cancel != nullptr && cancel->requested()) throw Cancelled();
     }
@@ -84,8 +88,8 @@ class RunFiles {
     Tell m_warn, m_note;
 };
 
-/// Replaces the names of unfinished files, which are in a private folder, by their final names. Messages of
-/// GDAL and of the operating system contain the names of unfinished files.
+/// Returns a text in which the paths of unfinished files, which are in private folders, are replaced by their
+/// final paths. It is needed for messages of GDAL and of the operating system.
 std::string with_final_names(std::string text);
 
 /// Creates the register of a run, for files or for arrays.

@@ -36,8 +36,9 @@ struct DocumentSource {
     std::vector<File> files; ///< files of the scene, if it is a raster, and of the table
     /// If the document was read from a file: the number of files when it was written.
     std::optional<int64_t> file_count;
-    /// The nodata and the scale of the scene's bands, as RasterSource returns them; empty: unknown. Other
-    /// programs may change them with a side file (.aux.xml).
+    /// A text with the nodata values of the scene's bands and, if `scaled` is set, their scales; empty:
+    /// unknown. Other programs may change these values with a side file (.aux.xml). A scene whose values
+    /// differ from this text is refused.
     std::string values;
     std::shared_ptr<const SceneDocument> scene;
 };
@@ -51,16 +52,18 @@ struct SceneDocument {
     std::string raster;    ///< all facts except the pixels, as a GDAL VRT
     bool keep_nan = false; ///< as OutputSpec::keep_nan
     std::string made_by;   ///< the command line of the run that wrote the document
-    /// Not stored in files. If not null, the scene is computed more than once in this process.
+    /// Results that several openings of this scene in the same process share; null: nothing is shared. Not
+    /// stored in files.
     std::shared_ptr<stream::LinkStore> store;
 };
 
-/// Returns whether `path` is a virtual scene (.hsi), possibly a damaged one. The beginning of the file
-/// decides or, for text in JSON, the extension .hsi.
+/// Returns true if `path` is a virtual scene (.hsi), which may be damaged: JSON with the mark of a virtual
+/// scene in its first bytes, or with the extension .hsi.
 bool is_scene_document(const std::string& path);
 
-/// Reads a document and makes its file names relative to the working folder. Throws Error with the file and
-/// the fault, also for an unknown version.
+/// Reads a document. File names relative to the document become paths that can be opened. Throws Error with
+/// the file and the fault, also for an unknown version and for names that a document must not contain
+/// (files/document_names.h).
 SceneDocument read_scene_document(const std::string& path);
 /// Parses a text whose relative file names are relative to `folder`; `name` is the scene's name in messages.
 SceneDocument parse_scene_document(const std::string& text, const std::string& folder,
@@ -69,8 +72,8 @@ SceneDocument parse_scene_document(const std::string& text, const std::string& f
 /// Returns the text of a document for `destination`; local files are named relative to it.
 std::string scene_document_text(const SceneDocument& document, const std::string& destination);
 
-/// Returns the files of a raster in their current state, for DocumentSource::files. Files that other programs
-/// write next to a raster when they show it (.aux.xml, .ovr) are left out.
+/// Returns the files of a raster with their current state, for DocumentSource::files. The files .aux.xml and
+/// .ovr, which viewers write next to a raster, are left out. For a document, returns only the document.
 std::vector<DocumentSource::File> files_as_they_are(const std::string& path);
 /// Throws Error that names a file of the source that is missing or has changed.
 void check_unchanged(const DocumentSource& source, const std::string& name);
@@ -99,14 +102,15 @@ class SourceWatch {
 /// are its source.
 std::vector<std::string> files_of_document(const SceneDocument& document);
 
-/// The name of a file as written in another file, which will be at `destination`.
+/// The name of a file as written in another file, the destination.
 struct FileName {
     std::string text;
     bool relative = false; ///< true: the name is relative to the destination's folder
 };
-/// Returns the path from the destination's folder, so that a folder can be moved with its content. Names that
-/// are not local files (/vsis3/..., NETCDF:...) are unchanged. If `pending`, an unfinished output that does
-/// not yet have its name also counts as a file.
+/// Returns the name for the file `path` in a file at `destination`. An existing local file gets a path
+/// relative to the destination's folder, so that a folder can be moved with its content. Other names
+/// (/vsis3/..., NETCDF:...) are not relative; local files in them get absolute paths. If `pending` is true,
+/// `path` may be an output that does not exist yet.
 FileName name_from(const std::string& path, const std::string& destination, bool pending);
 
 } // namespace hsi::raster

@@ -3,9 +3,9 @@
 // formats: tables of text, USGS splib07, ECOSTRESS, files of field spectrometers, the profiles of EnMAP-Box
 // (library_formats.h).
 //
-// CSV: the first row names the columns: band (its number in the scene, from 1 on), wavelength (nm) and then
-// one column per spectrum; one row per band. Files to be read may have their columns in any order, and band,
-// wavelength and the row of names may be missing.
+// CSV tables have one row per band. The first row has the names of the columns: band (number of the band in
+// the scene, counted from 1), wavelength (nm), and then one column per spectrum. In files that are read, the
+// columns may have any order. The columns band and wavelength and the row of names may be missing.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,8 @@ struct SpectralLibrary {
     std::vector<double> fwhm_nm;        ///< one per band; empty if unknown
     /// The bands' numbers in the scene of the spectra, from 1 on and each once; empty: unknown.
     std::vector<int> band_numbers;
-    /// False if the band numbers of a table are 1, 2, 3 ..., because they may be row numbers.
+    /// True if the file certainly states band numbers. False if the numbers in a table are 1, 2, 3 ...,
+    /// because they may be row numbers.
     bool numbers_told = false;
     bool other_axis = false;        ///< the file states the bands' positions on an axis that cannot be
                                     ///< converted
@@ -35,15 +36,16 @@ struct SpectralLibrary {
     size_t bands() const { return spectra.empty() ? 0 : spectra.front().size(); }
 };
 
-/// Reads a library. The content and the extension .csv decide the format; a header next to the file shows
-/// that it is an ENVI library. Missing values are NaN: channels that the file marks, empty cells, and
-/// undeclared fill values (USGS's -1.23e34 and its remains after convolution, 1e20 and beyond, -9999 and the
-/// like if no other value is near). A note states the number of undeclared fill values. `scene_bands`
-/// distinguishes bands from spectra in a MATLAB file, which does not state which dimension is which; 0:
-/// unknown. Throws Error that names the file and the fault, also if no spectrum has a value.
+/// Reads a library. The content decides the format, together with the extension (.csv) and a header next to
+/// the file, which shows that the file is an ENVI library. Missing values are NaN: channels that the file
+/// marks, empty cells, and undeclared fill values (USGS's -1.23e34 and its remains after convolution, 1e20
+/// and beyond, -9999 and the like if no other value is near). A note states the number of undeclared fill
+/// values. `scene_bands` distinguishes bands from spectra in a MATLAB file, which does not state which
+/// dimension is which; 0: unknown. Throws Error that names the file and the fault, also if all values are
+/// missing.
 SpectralLibrary read_spectral_library(const std::string& path, size_t scene_bands = 0);
 
-/// Returns the indices of spectra with infinite values, which the tools refuse.
+/// Returns the indices of spectra with infinite values. The tools refuse such spectra.
 std::vector<size_t> infinite_spectra(const SpectralLibrary& library);
 
 /// The bands of a spectrometer, as a file lists them.
@@ -57,28 +59,30 @@ struct BandList {
 /// \throws Error as read_spectral_library(), and if there are no wavelengths.
 BandList read_band_list(const std::string& path);
 
-/// A table about the spectra of a library, with one row per spectrum. A column contains the name.
+/// The requested columns of a table about the spectra of a library. The table has one row per spectrum, and
+/// one of its columns contains the names of the spectra.
 struct SpectrumTable {
     /// The requested cells, in the order of the request; empty: missing.
     std::vector<std::vector<std::string>> rows;
     std::vector<std::string> further; ///< columns that were not requested
 };
-/// Reads the columns `needed`, then `optional`, in any case and order. A cell that marks a missing value (NA,
-/// nan, - ...) is empty; in an `optional` column, nan is a computed value and is kept. \throws Error that
-/// names the file if it is not a table with column names, or if a needed column is missing.
+/// Reads the columns `needed`, then the columns `optional`. The file may have them in any order, and their
+/// names in upper or lower case. A cell that marks a missing value (NA, nan, - ...) is empty; in an
+/// `optional` column, nan is a computed value and is kept. \throws Error that names the file if it is not a
+/// table with column names, or if a needed column is missing.
 SpectrumTable read_spectrum_table(const std::string& path, const std::vector<std::string>& needed,
                                   const std::vector<std::string>& optional = {});
 /// Returns the number in a cell, with a decimal point or comma; NaN if it is not a number.
 double table_number(const std::string& cell);
 
-/// Returns true if the file looks like a library: a text, ENVI data whose header states a library, or a
-/// binary format of libraries. If such a file cannot be read as a library, the reason helps the user.
+/// Returns true if the file may be a library: a text, ENVI data whose header states a library, or a binary
+/// format of libraries. For such a file, a message may include the reason why it cannot be read as a library.
 bool may_be_library(const std::string& path);
 
-/// Returns the content of `path` if it is certainly a library: an ENVI library, recognised by its header, or
-/// a file whose spectra have wavelengths, numbered bands or another axis. nullopt for pipes, unreadable
-/// files, and files that may be another table of numbers. Throws Error for a damaged file whose header states
-/// that it is a spectral library.
+/// Returns the library in `path` if the file is certainly a library: its ENVI header states a library, or its
+/// spectra have wavelengths, band numbers or positions on another axis. nullopt for pipes, unreadable files,
+/// and files that may be another table of numbers. Throws Error for a damaged file whose header states that
+/// it is a spectral library.
 std::optional<SpectralLibrary> plain_library(const std::string& path);
 
 /// Returns the files next to `path` that are read together with the library `path`: the header or the data of
@@ -90,18 +94,19 @@ std::vector<std::string> files_of_library(const std::string& path);
 /// match. The message has `role`, the item and similar names.
 std::vector<size_t> chosen_names(const std::vector<std::string>& names,
                                  const std::vector<std::string>& wanted, const std::string& role);
-/// Returns the indices of names of standard deviations: "X deviation" next to "X", as gdal_hsi_spectra writes
-/// them.
+/// Returns the indices of names that denote standard deviations, as gdal_hsi_spectra writes them: "X
+/// deviation", if the list also contains "X".
 std::set<size_t> deviations_in(const std::vector<std::string>& names);
-/// Returns true if every item of `wanted` means a single spectrum, and no item is a pattern.
+/// Returns true if no item of `wanted` is a pattern with * or ?.
 bool are_exact(const std::vector<std::string>& wanted);
 
-/// Returns the spectra at these indices, in their order, with all facts about the bands.
+/// Returns a library of the spectra at these indices, in the order of `indices`, with wavelengths, FWHM and
+/// band numbers.
 SpectralLibrary selected(const SpectralLibrary& library, const std::vector<size_t>& indices);
 
 /// Returns the library's spectra at other wavelengths (nm), by linear interpolation between neighbouring
-/// bands. NaN if a wavelength is outside the library's range or unknown, or if a neighbouring band is
-/// missing.
+/// bands. A value is NaN if its wavelength is outside the library's range or unknown, or if the value of a
+/// neighbouring band is missing. The result has no FWHM and no band numbers.
 SpectralLibrary resampled(const SpectralLibrary& library, const std::vector<double>& wavelengths_nm);
 
 } // namespace hsi::raster

@@ -10,8 +10,8 @@ namespace hsi::raster {
 /// Returns the whole file. Throws Error as read_text_file() does.
 std::string read_file(const std::string& path, uint64_t limit, FileHolds holds = FileHolds::text);
 
-/// Returns the text of an option (a model): from read_file(), or the caller's text if arrays are used
-/// instead of files.
+/// Returns the text that an option of a tool names, such as a model. In a run on files, `path` is the file
+/// (read_file()). In a run on arrays, `path` is the name of a text that the calling program has passed.
 std::string read_input(const std::string& path, uint64_t limit);
 
 } // namespace hsi::raster

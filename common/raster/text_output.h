@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Small outputs that are text (models, tables, reports). Files are complete or not written at all; devices,
-// pipes and FIFOs are written directly.
+// Small outputs that are text (models, tables, reports). A file appears when it is complete, or not at all.
+// Devices, pipes and FIFOs are written directly.
 #pragma once
 
 #include "raster/run_files.h"
@@ -28,7 +28,7 @@ void check_text_output(const TextOutput& output);
 /// old file is then unchanged.
 void write_text_output(const TextOutput& output, const std::string& text);
 
-/// Writes a new file at the path `at` and flushes it to the disk; `output` is for the message. Throws Error.
+/// Writes a new file at the path `at` and flushes it to the disk. Throws Error; the message names `output`.
 void write_file(const TextOutput& output, const std::string& at, const std::string& bytes);
 
 } // namespace hsi::raster

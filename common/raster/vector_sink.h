@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Layers of points or polygons, written by the vector driver of the extension. The file appears under its
-// name when it is complete, or not at all.
+// Layers of points or polygons, written by the vector driver that belongs to the extension of the file. The
+// file appears under its name when it is complete, or not at all.
 #pragma once
 
 #include "raster/raster_source.h"
@@ -42,7 +42,8 @@ struct Point {
     double x = 0, y = 0;
     std::vector<double> values; ///< one per field; NaN: unset
     std::string text = {};      ///< value of PointLayer::text_field
-    /// In a layer of polygons, used instead of x and y: for each polygon the outer ring, then its holes.
+    /// The polygons of a feature in a layer of polygons, which are used instead of x and y. Each polygon is a
+    /// list of rings: the outer ring, then the holes.
     std::vector<std::vector<Ring>> polygons = {};
 };
 
@@ -61,35 +62,39 @@ struct PointLayer {
 /// Throws Error or UsageError.
 void check_vector_output(const VectorOptions& options);
 
-/// Writes the layer. Formats whose readers assume degrees (GeoJSON and similar formats, KML, GPX) get WGS 84.
-/// Without georeference, GeoJSON gets points without a position, as in RFC 7946, and the other formats are
-/// refused. Throws Error with the driver's message; an old file is then unchanged.
+/// Writes the layer. In formats whose readers assume degrees (GeoJSON, KML, GPX and similar formats),
+/// positions are transformed to WGS 84. If the layer has no georeference, GeoJSON gets features without a
+/// position, as RFC 7946 allows, and the other formats for degrees are refused. Throws Error with the
+/// driver's message; an old file is then unchanged.
 void write_points(const VectorOptions& options, const PointLayer& layer);
 
 /// Writes several layers, or only the first if the format has one layer per file. \return the number of
 /// layers written.
 size_t write_layers(const VectorOptions& options, const std::vector<PointLayer>& layers);
 
-/// Returns whether the points keep their positions: false for GeoJSON of a layer without georeference.
+/// Returns whether the written points have positions: false for a layer without georeference in GeoJSON.
 bool keeps_places(const VectorOptions& options, const PointLayer& layer);
 
-/// The position of the centre of a pixel of the source (its window's line and sample, from 0).
+/// The position of the centre of a pixel. The pixel is given by line and sample in the source's window,
+/// counted from 0.
 struct PixelPlace {
     double x = 0, y = 0;     ///< in the scene's SRS; without a position: sample + 0.5, -(line + 0.5)
     double lon = 0, lat = 0; ///< degrees, WGS 84; NaN if the scene has no SRS or no geotransform
 };
 
-/// Returns the position of each (line, sample): from the geotransform, or from the arrays of longitude and
-/// latitude of the product that the scene is, or from which it was made. Any other scene gets pixel
-/// coordinates, as in QGIS: x grows by 1 per sample, y falls by 1 per line from 0.
+/// Returns the position of each pixel (line, sample). Positions come from the geotransform, or from the
+/// arrays of longitude and latitude of a product; the scene is this product or was made from it. For any
+/// other scene, positions are pixel coordinates as in QGIS: x grows by 1 per sample, and y falls by 1 per
+/// line, both from 0.
 std::vector<PixelPlace> places_of_pixels(const RasterSource& source,
                                          const std::vector<std::pair<int64_t, int64_t>>& pixels);
 
-/// Returns the SRS of the positions from places_of_pixels(), as WKT; empty: none.
+/// Returns the SRS of the positions from places_of_pixels() as WKT; empty if it is unknown.
 std::string srs_of_places(const RasterSource& source);
 
-/// Returns the kind of a georeference that the tools do not apply to pixels, such as "ground control points".
-/// Empty if each pixel has a position, or if the scene has no georeference.
+/// If the scene has only a georeference that the tools do not apply to pixels, returns its kind for a
+/// message, such as "ground control points". Empty if pixels have positions, or if the scene has no
+/// georeference.
 std::string unread_georeference(const RasterSource& source);
 
 /// Returns the usual name of a file's only layer: "targets" for "/tmp/targets.gpkg".

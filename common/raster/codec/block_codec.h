@@ -13,7 +13,7 @@ namespace hsi::raster {
 
 /// The compression of the blocks of a file.
 struct BlockCoding {
-    /// The codecs. `none` is only for a decoder, or for data that are already compressed with LERC.
+    /// The codecs. An encoder supports `none` only with LERC, whose output is then stored as it is.
     enum class Codec : uint8_t { deflate, zstd, lzw, none };
     /// The tag Predictor: unchanged samples; differences to the previous sample of the same band; or, for
     /// floats, bytes sorted by significance and differences to the previous byte (Adobe Photoshop TIFF
@@ -21,13 +21,13 @@ struct BlockCoding {
     enum class Predictor : uint8_t { none = 1, differences = 2, floats = 3 };
     Codec codec = Codec::deflate;
     int level = 6; ///< compression level of the codec's library; LZW ignores it
-    /// The user did not choose the level. A block may then be compressed with less effort if a sample of the
-    /// block shows almost no gain from the level, as with most noisy floats.
+    /// True: the user did not choose the level. A block may then be compressed with less effort if a test
+    /// with a part of the block shows that the level gains almost nothing, as with most noisy floats.
     bool by_default = true;
     Predictor predictor = Predictor::none;
     enum class Values : uint8_t { with_sign, without_sign, floats };
     /// The samples are compressed with LERC first, then with the codec (libtiff's tag LercParameters). LERC
-    /// requires the CPU's byte order and no predictor, and the encoder also separate bands.
+    /// requires the CPU's byte order and no predictor. The encoder also requires separate bands.
     struct Lerc {
         Values values = Values::floats;
         double max_error = 0; ///< maximum error of a sample
@@ -58,7 +58,7 @@ class BlockCoder {
     static uint64_t held_bytes(const BlockCoding& coding, const BlockForm& form) {
         return (coding.lerc ? 4 : 2) * static_cast<uint64_t>(form.bytes());
     }
-    /// Returns a buffer of form.bytes() bytes for the samples of the next encode().
+    /// Returns a buffer of form.bytes() bytes, which the caller may use for the samples of the next encode().
     char* room();
     /// Encodes the first `lines` lines of the block, whose samples are at `samples` line by line in the CPU's
     /// byte order. \return the bytes for the file, valid until the next call. \throws Error.
@@ -80,9 +80,9 @@ class BlockDecoder {
     BlockDecoder(BlockDecoder&&) noexcept;
     ~BlockDecoder();
 
-    /// Decodes the bytes of a block, which must give `lines` lines or all lines of the form, in the CPU's
-    /// byte order. `samples` has space for all lines. \return false if the bytes are invalid or give another
-    /// number of lines.
+    /// Decodes the bytes of a block to samples in the CPU's byte order. A block at the border may contain
+    /// `lines` lines, or all lines of the form; `samples` must have space for all lines. \return false if the
+    /// bytes are invalid, or if the block contains another number of lines.
     bool decode(std::span<const char> bytes, int64_t lines, char* samples);
 
   private:

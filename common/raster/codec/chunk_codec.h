@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Decodes the chunks of an HDF5 array one by one, by the filter pipeline of the HDF5 library.
+// Decodes the chunks of an HDF5 array one by one: undoes the filters that the HDF5 library applied when it
+// wrote them.
 #pragma once
 
 #include <cstddef>
@@ -24,8 +25,8 @@ struct ChunkCoding {
     std::vector<Filter> filters;
     int64_t shuffled_bytes = 1; ///< bytes of a sample for the shuffle filter
 
-    /// Returns true for pipelines that ChunkDecoder supports: each filter at most once, at most one
-    /// compression, and shuffle before the compression.
+    /// Returns true if ChunkDecoder supports these filters: each filter occurs at most once, there is at most
+    /// one compression, and shuffle comes before the compression.
     bool known() const;
 };
 

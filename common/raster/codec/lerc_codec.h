@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Blocks in LERC, limited error raster compression (Esri; version 2.4 of the codec), in the layout of
-// libtiff.
+// Encodes and decodes blocks in LERC, limited error raster compression (Esri; version 2.4 of the codec), in
+// the layout of libtiff.
 #pragma once
 
 #include "raster/codec/block_codec.h"
@@ -30,7 +30,7 @@ class LercCodec {
     /// Encodes the first `lines` lines of a block with separate bands; NaN means a missing value. \return the
     /// number of bytes written to `to`. \throws Error.
     size_t encode(const char* samples, int64_t lines, std::span<char> to);
-    /// Decodes a block. The bands may be interleaved, and each band may have NaN in different pixels. \return
+    /// Decodes a block. The bands may be interleaved, and the bands may have NaN in different pixels. \return
     /// the number of decoded lines, which is `lines` or all lines of the form; 0 if the bytes are invalid.
     int64_t decode(std::span<const char> bytes, int64_t lines, char* samples);
 

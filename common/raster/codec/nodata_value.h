@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A nodata value of any sample type, without loss.
+// A nodata value of any sample type, which is stored exactly.
 #pragma once
 
 #include "core/sample_type.h"
@@ -8,7 +8,7 @@
 
 namespace hsi::raster {
 
-/// A nodata value without loss, because a double cannot represent all 64-bit integers.
+/// Stores a nodata value of any sample type exactly. A double alone could not represent all 64-bit integers.
 struct NodataValue {
     SampleType kind = SampleType::float64; ///< float64, int64 or uint64: the member in use
     double real = 0;

@@ -537,7 +537,8 @@ void StoreRule::finish_reals(const float* values, size_t count, Real* samples) c
     if (!m_nodata.active) return;
     Real nodata;
     std::memcpy(&nodata, m_nodata.bytes, sizeof nodata);
-    // Only values that equal nodata exactly are changed. Values near nodata may be copies of input values.
+    // Unlike finish(), changes only values that equal nodata exactly, because a value near nodata may be a
+    // copy of an input value.
     const Real beside = beside_real<Real>();
     for (size_t i = 0; i < count; ++i) {
         if (values[i] != values[i])

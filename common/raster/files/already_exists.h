@@ -8,7 +8,8 @@
 
 namespace hsi::raster {
 
-/// Returns the error "output 'PATH' already existsMORE", with the advice to use -overwrite.
+/// Returns the error "output 'PATH' already exists" with the advice to use -overwrite. `more` is appended to
+/// the first line.
 [[nodiscard]] inline Error already_exists(const std::string& path, const std::string& more = "") {
     return Error("output '" + path + "' already exists" + more, "Use -overwrite to replace it.");
 }

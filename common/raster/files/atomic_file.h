@@ -12,14 +12,15 @@
 
 namespace hsi::raster {
 
-/// If the destination's file system can rename (local paths, /vsimem/), all files are made in a private
-/// folder next to the destination, under their final names. Other users cannot read the folder, predict its
-/// name or occupy it. On other file systems (/vsizip/, /vsis3/ ...), files are made in place. A destination
-/// that is a symbolic link remains a link, and its target is replaced. Side files are next to the target.
-/// Links to the side files are next to the link, so that programs find all files under both names.
+/// If the destination's file system can rename files (local paths, /vsimem/), all files are first made in a
+/// private folder next to the destination. Their names in the folder are the final names. Other users cannot
+/// read the folder, predict its name or occupy it. On other file systems (/vsizip/, /vsis3/ ...), files are
+/// made at their destination. A destination that is a symbolic link remains a link, and its target is
+/// replaced. Side files are written next to the target. Links to these side files are made next to the link,
+/// so that programs find all files under both names.
 ///
-/// A process that is killed leaves the folder behind. The folder is locked while the process runs. So the
-/// next run with the same destination on the same computer detects an abandoned folder and removes it.
+/// A process that is killed leaves the folder behind. Because the folder is locked while the process runs,
+/// the next run with the same destination on the same computer detects an abandoned folder, and removes it.
 class AtomicFile {
   public:
     /// If `replace`, an existing destination is replaced. Otherwise publish() fails if the destination
@@ -34,15 +35,17 @@ class AtomicFile {
     const std::string& path() const { return m_path; } ///< the path at which the caller creates the file
     /// Returns the symbolic links that lead from the given name to the destination.
     const std::vector<std::string>& links() const { return m_links; }
-    /// Returns the names of the links to side files that publish() will make next to links(), each with the
-    /// link to the destination. Call it before publish().
+    /// Returns the links to side files that publish() will make. Each entry has the name of such a link, and
+    /// the link to the destination (links()) next to which it will be. Call it before publish().
     std::vector<std::pair<std::string, std::string>> names_beside_links() const;
-    /// Returns the links that publish() could not make because a folder is not writable.
+    /// Returns links to side files that publish() could not make, and old side files that it could not
+    /// remove, because their folder is not writable.
     const std::vector<std::string>& missing_beside_links() const { return m_missing; }
-    /// Returns a further path in the private folder, for intermediate steps; it is never published.
+    /// Returns a path for a temporary file, which is never published. The path is in the private folder or,
+    /// if files are made at their destination, in the folder for temporary files.
     std::string scratch_path(const std::string& extension) const;
-    /// Returns all files made so far, including side files. Returns only the destination if files are made in
-    /// place.
+    /// Returns the current paths of all files made so far, including side files. If files are made at their
+    /// destination, returns only the destination.
     std::vector<std::string> made() const;
     /// Returns the final names of the files of made(), before and after publish().
     std::vector<std::string> targets() const;
@@ -51,22 +54,23 @@ class AtomicFile {
     void set_stale(std::vector<std::string> stale) { m_stale = std::move(stale); }
     const std::vector<std::string>& stale() const { return m_stale; }
 
-    /// Gives all files their final names and keeps the files that they replace. Throws Error; everything is
-    /// then as before.
+    /// Gives all files their final names. Replaced and stale files are kept until conclude(). Throws Error;
+    /// all files then have their earlier names.
     void publish();
-    /// Restores the earlier files after publish(). If another program has created a file with one of the
-    /// names since, that file stays. A name without a file also gets its old file back. Never throws. Returns
-    /// false on failure; old files then remain in the private folder.
+    /// Restores the earlier files after publish(). If another program has since replaced a new file, which is
+    /// known only after watch(), its file stays. If it has removed a new file, the old file is restored.
+    /// Never throws. Returns false on failure; old files then remain in the private folder.
     bool withdraw() noexcept;
-    /// Call it before publish(), so that check_name() can detect other files that get the names later.
+    /// Makes publish() remember the new files, so that check_name() and withdraw() can detect other files
+    /// with the same names. Call it before publish().
     void watch() { m_watched = true; }
-    /// Checks one of the names after watch() and publish(). Throws Error if another file has the name, or if
-    /// no file has it.
+    /// Checks that the file with the name `target` is still the file that publish() has given this name. Call
+    /// it after watch() and publish(). Throws Error if another file has the name, or if no file has it.
     void check_name(const std::string& target);
-    /// Calls check_name(), and then renames `made` to `target` in one step. Both must be on the same file
-    /// system. Throws Error.
+    /// Replaces the published file `target` by the file `made`. Calls check_name(), and then renames `made`
+    /// in one step, so both must be on the same file system. Throws Error.
     void renew(const std::string& made, const std::string& target);
-    /// Removes the replaced files after publish().
+    /// Removes the replaced and stale files after publish(). withdraw() is then no longer possible.
     void conclude() noexcept;
     /// Calls publish() and conclude(), for a single output.
     void commit(const std::vector<std::string>& stale = {});

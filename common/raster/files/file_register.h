@@ -32,21 +32,22 @@ class FileRegister final : public RunFiles {
     void commit(const CancelFlag* cancel, const Addition* addition = nullptr) override;
     void check_unchanged() const override;
 
-    /// Adds an output that is complete and verified, and waits for commit().
+    /// Adds an output that is complete and verified. commit() gives it its name.
     void add(std::unique_ptr<AtomicFile> file);
     /// Adds an output that other programs may read while it grows. The output gets its name at once. Without
-    /// commit(), the file that had the name before is restored. Throws Error as commit(). \return the file,
-    /// which exists until commit().
+    /// commit(), the destructor restores the file that had the name before. Throws Error as commit() does.
+    /// \return the file; the reference is valid until commit().
     AtomicFile& show(std::unique_ptr<AtomicFile> file);
     /// Adds text for a device, a pipe or a FIFO, which cannot have a temporary name. commit() writes the text
     /// before any other output gets its name.
     void add_stream(const std::string& path, std::string text);
-    /// Returns the current path of an output that waits for commit(); for other files, returns `destination`.
+    /// Returns the current path of the pending output with this destination; `destination` itself if there is
+    /// no such output.
     std::string pending_path(const std::string& destination) const;
 
   private:
-    /// A file that is read, with its state when it was registered. The run must read the file in this state
-    /// only.
+    /// A file that is read, with its state when it was registered. A change of the file after that is an
+    /// error.
     struct Seen {
         std::string path;
         FileState state;
@@ -61,10 +62,11 @@ class FileRegister final : public RunFiles {
     using Pending = std::vector<std::unique_ptr<AtomicFile>>;
     static void check(const Entry& a, const Entry& b);
     bool is_read(const std::string& file) const;
-    /// `target` is in a folder that is read as a dataset, or is such a folder
+    /// Returns true if `target` is in a folder that is read as a dataset (Zarr), or is a folder that contains
+    /// a file that is read.
     bool lies_on_read(const std::string& target) const;
     void check_targets(const Pending& pending, const std::vector<const Addition*>& additions) const;
-    /// Removes files that are read from file.stale(), so that they are not deleted.
+    /// Takes the files that this run reads out of the list file.stale(), so that they are not deleted.
     void keep_what_is_read(AtomicFile& file) const;
     static void publish(const Pending& pending); ///< publishes all outputs, or none if one fails
 
@@ -76,7 +78,8 @@ class FileRegister final : public RunFiles {
     std::vector<std::pair<std::string, std::string>> m_streams;
 };
 
-/// Returns the register of a run that writes files, which make_run_files() has created.
+/// Returns `files` as FileRegister. The object must be the register of a run on files, which make_run_files()
+/// has created.
 inline FileRegister& register_of(RunFiles& files) { return dynamic_cast<FileRegister&>(files); }
 
 } // namespace hsi::raster

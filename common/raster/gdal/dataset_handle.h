@@ -8,7 +8,7 @@
 
 namespace hsi::raster {
 
-/// Closes a dataset. A dataset that was opened as shared is released once.
+/// Closes a dataset. If GDAL has opened it as a shared dataset, only one reference is released.
 struct DatasetCloser {
     void operator()(GDALDataset* dataset) const { GDALClose(GDALDataset::ToHandle(dataset)); }
 };

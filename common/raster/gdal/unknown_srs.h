@@ -10,8 +10,8 @@
 
 namespace hsi::raster {
 
-/// Returns true for placeholders of an unknown SRS in formats that require an SRS: GeoPackage's undefined
-/// geographic and Cartesian SRS, ENVI's map info "Arbitrary", a local system without a name.
+/// Returns true for an SRS that only stands for an unknown SRS, in formats that require an SRS: GeoPackage's
+/// undefined geographic and Cartesian SRS, ENVI's map info "Arbitrary", and a local system without a name.
 inline bool stands_for_none(const OGRSpatialReference& srs) {
     const char* const name = srs.GetName();
     if (name == nullptr) return srs.IsLocal() != 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The positions and the coding of the chunks of an HDF5 array, read from the file's bytes as in hdf5_walk.h.
-// The HDF5 library decodes on one thread at a time for all callers, and finds positions slowly.
+// With them, several threads can decode chunks without the HDF5 library, which decodes on only one thread at
+// a time and finds positions slowly.
 #pragma once
 
 #include "raster/codec/chunk_codec.h"
@@ -29,8 +30,8 @@ struct Hdf5Chunks {
     /// Size of the array and of a chunk along the axes; chunks at the end have full size.
     std::array<int64_t, 3> size{}, chunk{};
     GDALDataType type = GDT_Unknown; ///< type of the samples in memory
-    /// Bytes of a stored sample. They are fewer than the type has for signed integers of 8 bits, which become
-    /// Int16, and for floats of 16 bits, which become Float32 (widen()).
+    /// Bytes of a stored sample. Signed integers of 8 bits and floats of 16 bits are stored in fewer bytes
+    /// than `type` has; widen() converts them to Int16 and Float32.
     int64_t sample_bytes = 0;
     bool swapped = false; ///< stored samples are not in the CPU's byte order
     ChunkCoding coding;
@@ -56,16 +57,16 @@ struct Hdf5Storage {
     int64_t sample_bytes = 0;
     std::optional<NodataValue> fill; ///< the fill value, if it was set explicitly
 };
-/// Finds the storage of the array with this full name. The storage is unknown if several objects share a part
-/// of the array's description, or if the type is unusual. Never throws because of the content of a file.
+/// Finds the storage of the array with this full name. Hdf5Storage::known is false if several objects share a
+/// part of the array's description, or if the type is unusual. Never throws because of the content of a file.
 Hdf5Storage find_hdf5_storage(const std::string& path, const std::string& array);
 
-/// Finds the chunks of arrays by their full names, one result per array. The list is empty if the HDF5
-/// library must read one of the arrays. This is so for types other than integers of 8 to 64 bits and IEEE
-/// floats of 16 to 64 bits, for unknown filters, and for values in other files. It is also so for a
-/// description that an array shares with other objects, and for indexes that are damaged or have millions of
-/// chunks. The reader checks whether a chunk is inside the file. Never throws because of the content of a
-/// file.
+/// Finds the chunks of arrays, which are given by their full names. Returns one entry per array. Returns an
+/// empty list if the HDF5 library must read one of the arrays, for one of these reasons: its type is neither
+/// an integer of 8 to 64 bits nor an IEEE float of 16 to 64 bits; a filter is unknown; values are in other
+/// files; objects share a part of the array's description; its index is damaged or has more than a million
+/// chunks. The positions are not compared with the file size; the reader does this. Never throws because of
+/// the content of a file.
 std::vector<Hdf5Chunks> find_hdf5_chunks(const std::string& path, const std::vector<std::string>& arrays);
 
 } // namespace hsi::raster

@@ -20,11 +20,11 @@ struct Damaged {};
 
 using Bytes = std::vector<uint8_t>;
 
-// Limits that only malicious files exceed.
+// Limits for the number of objects and the depth of trees, which only malicious files exceed.
 constexpr size_t most_objects = 100000, deepest_tree = 32;
 
-/// Reads the little-endian numbers of a block one after another. The caller gives the number of bytes of
-/// each.
+/// Reads the content of a block from its beginning to its end. Numbers are little-endian; the caller states
+/// the number of bytes of each number.
 class Cursor {
   public:
     Cursor(const uint8_t* data, size_t size) : m_at(data), m_end(data + size) {}
@@ -67,7 +67,8 @@ class Cursor {
 size_t bytes_for(uint64_t most); ///< bytes of a number up to `most`
 size_t log2_of(uint64_t power);  ///< base-2 logarithm, rounded down; 0 for 0
 
-/// An HDF5 file. offset_size and length_size are the bytes of an address and of a length in the file.
+/// An HDF5 file. Addresses count from `base`. offset_size and length_size are the numbers of bytes of an
+/// address and of a length in the file.
 class File {
   public:
     explicit File(const std::string& path);
@@ -75,17 +76,19 @@ class File {
     File(const File&) = delete;
     File& operator=(const File&) = delete;
     bool is_open() const { return m_file != nullptr; }
-    /// True: a remote file, in which each read of another position is a request to a server.
+    /// Returns true for a remote file. Each read at another position of such a file is a request to a server.
     bool is_far() const { return m_far; }
     uint64_t size() const { return m_size; }
 
-    /// Reads bytes. Throws beyond the end of the file, and if all reads together exceed 1 GiB. Headers and
-    /// heaps of real files have some kilobytes.
+    /// Read bytes; read_up_to() returns fewer bytes at the end of the file. Throw Damaged beyond the end of
+    /// the file, and if all reads together exceed 1 GiB, because headers and heaps of real files have only
+    /// some kilobytes. Throw Error if a server does not deliver the bytes.
     Bytes read(uint64_t address, uint64_t size);
     Bytes read_up_to(uint64_t address, uint64_t size);
     /// Reads a block whose last four bytes are the checksum of the other bytes.
     Bytes read_checked(uint64_t address, uint64_t size);
-    /// Announces addresses that will be read, so that a server gets one request for all of them.
+    /// Announces addresses that will be read next. In a remote file, the bytes around them are requested at
+    /// the same time.
     void expect(const std::vector<uint64_t>& addresses) const;
     bool undefined(uint64_t address) const {
         return address == (offset_size >= 8 ? UINT64_MAX : (uint64_t{1} << (8 * offset_size)) - 1);
@@ -104,7 +107,7 @@ class File {
 /// Returns the position at which the HDF5 data begin, after an optional user block. In a remote file, only
 /// user blocks of the sizes that MATLAB and other programs write are found.
 std::optional<uint64_t> find_begin(File& file);
-/// Returns the address of the root group's header. Sets the sizes of addresses as the file states them.
+/// Returns the address of the root group's header. Sets `base`, `offset_size` and `length_size` of `file`.
 uint64_t root_of(File& file, uint64_t begin);
 
 struct Message {
@@ -116,7 +119,8 @@ constexpr uint64_t space_message = 1, link_info = 2, type_message = 3, old_fill_
                    link_message = 6, storage_message = 7, layout_message = 8, filter_message = 11,
                    continuation = 16, symbol_table = 17;
 
-/// The header of an object: the messages of the object, except messages that it shares with other objects.
+/// The header of an object. It consists of messages. Messages that the object shares with other objects are
+/// not read.
 class Header {
   public:
     Header(File& file, uint64_t address);
@@ -136,7 +140,7 @@ class Header {
     uint64_t m_flags = 0;
 };
 
-/// A heap of names. The older form of groups and external storage use it.
+/// A heap of names. Groups of the older form and datasets with external storage use such heaps.
 class LocalHeap {
   public:
     LocalHeap(File& file, uint64_t address);
@@ -163,8 +167,8 @@ class FractalHeap {
     uint64_t m_width = 0, m_start = 0, m_root = 0;
 };
 
-/// Reads a B-tree of version 2. `records` contains all its records in sequence, each with record_bytes()
-/// bytes.
+/// A B-tree of version 2. The constructor reads the whole tree: `records` then contains all its records in
+/// sequence, each with record_bytes() bytes.
 class RecordTree {
   public:
     RecordTree(File& file, uint64_t address, size_t most = most_objects);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Finds the files that an HDF5 file refers to, from its bytes (The HDF Group, HDF5 File Format Specification,
-// version 3.0). GDAL does not list these files. The HDF5 library is not used, because a second copy of it may
-// have another version than GDAL's, and because it crashes on damaged files.
+// version 3.0). GDAL does not list these files. The HDF5 library is not used, because it crashes on damaged
+// files, and because GDAL may contain another version of it.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,8 @@ struct Hdf5Reference {
     };
     Kind kind = Kind::storage;
     std::string object; ///< full name of the dataset or link: "/SITE/Reflectance/Reflectance_Data"
-    /// File name as written in the file; in a mapping, "." is the file itself, and "%b" a number.
+    /// Name of the other file as written in the file. In a mapping, "." means the file itself, and "%b"
+    /// stands for a number.
     std::string file;
     std::string inner; ///< dataset or object in the other file; empty for storage
 };
@@ -31,8 +32,8 @@ struct Hdf5Contents {
     bool complete = true; ///< false: a part of the file is damaged, too deep, or of a later version
 };
 
-/// Walks through groups and the headers of datasets without reading values. Returns an empty result for a
-/// file that is not HDF5. Never throws because of the content of a file.
+/// Reads groups and the headers of datasets, but no values, and returns what they contain. Returns an empty
+/// result for a file that is not HDF5. Never throws because of the content of a file.
 Hdf5Contents walk_hdf5(const std::string& path);
 
 } // namespace hsi::raster

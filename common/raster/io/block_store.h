@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Decoded blocks of a file, shared by all readers of a source. No block is decoded twice at the same time, or
-// again while it is kept in the store.
+// Decoded blocks of a file, shared by all readers of a source. While a block is in the store, or is being
+// decoded into it, no other thread decodes the block.
 #pragma once
 
 #include "core/host_memory.h"
@@ -32,15 +32,16 @@ class BlockHands {
     virtual void decode(uint64_t block, char* samples) = 0;
 };
 
-/// The range of blocks along an axis that a tile needs.
+/// The range of blocks along one axis that a tile needs, and the blocks of this range that other tiles also
+/// need.
 struct BlockRange {
     int64_t first = 0, last = 0; ///< indices of the first and the last block
     /// Blocks up to keep_to and blocks from keep_from on are kept for other tiles.
     int64_t keep_to, keep_from;
     bool keeps(int64_t k) const { return k <= keep_to || k >= keep_from; }
-    /// Returns the blocks of a tile from `begin` to `end` in a scene that ends at `scene_end`; a block has
-    /// `block` samples or lines. If a tile ends within a block, the neighbouring tile also needs the block.
-    /// If windows overlap, the neighbouring tile also needs the adjacent block.
+    /// Returns the blocks of a tile that covers the samples or lines [begin, end) of a scene, which ends at
+    /// `scene_end`. A block has `block` samples or lines. If a tile begins or ends within a block, the
+    /// neighbouring tile also needs this block and, if windows overlap, the next block inside the tile.
     static BlockRange of(int64_t begin, int64_t end, int64_t block, int64_t scene_end);
 };
 
@@ -59,16 +60,16 @@ class BlockStore {
     BlockStore& operator=(const BlockStore&) = delete;
     ~BlockStore() { stop_helpers(); }
 
-    /// Reserves memory for decoded blocks that are kept in addition to blocks in use, in a pass with `lanes`
-    /// workers. Returns how many of `most` bytes they will take. Also determines kept_lines(). Call it before
-    /// the first reader begins.
+    /// Reserves memory for decoded blocks that stay in the store although no reader uses them, in a pass with
+    /// `lanes` workers over the lines [first_line, end_line). Returns how many of `most` bytes this memory
+    /// takes. Also determines kept_lines(). Call it before the first reader begins.
     uint64_t share_memory(uint64_t most, const BlockRow& row, int64_t first_line, int64_t end_line,
                           int lanes);
     /// Returns how many of `most` bytes may be used for blocks that are decoded while readers wait for a
     /// server; all blocks together have `all` bytes. Call it before the first reader begins.
     uint64_t share_ahead(uint64_t most, uint64_t all);
-    /// Returns the number of lines that tiles in progress may cover together while every block is decoded
-    /// once; 0: tiles should follow the blocks.
+    /// Returns the number of lines that all tiles in progress may cover together if every block is to be
+    /// decoded only once. 0: the tiles should have the borders of the blocks.
     int64_t kept_lines() const { return m_kept_lines; }
 
     // The following functions are thread-safe.
@@ -104,19 +105,20 @@ class BlockStore {
     };
 
     /// Returns a block. If the block is not in the store, this call decodes it with `hands`: into the store
-    /// if `keep`, otherwise into the buffer `own`. If another thread is decoding the block, waits if `wait`,
-    /// otherwise returns an empty lease. Throws the exception if decoding the block has failed on any thread.
+    /// if `keep` is true and the store has memory for it, otherwise into the buffer `own`. If another thread
+    /// is decoding the block, the call waits if `wait` is true; otherwise it returns an empty lease. If
+    /// decoding a block into the store fails on any thread, each take() of the block throws the exception.
     Lease take(const Block& block, bool keep, bool wait, BlockHands& hands, char* own);
 
     /// Returns true if the block is in the store or is being decoded.
     bool holds(const Block& block);
 
     using MakeHands = std::function<std::unique_ptr<BlockHands>()>;
-    /// Starts helper threads that decode blocks which are needed soon: as many as `bytes` allow, at most
-    /// `threads`. Each thread has its own BlockHands with `hands_bytes` bytes. No block has more than
-    /// `largest` bytes. The threads may also use the memory of share_memory() if it was too small to keep
-    /// blocks. \return the bytes that the threads and their decoded blocks may take; 0: no threads are
-    /// started.
+    /// Starts helper threads, which decode announced blocks in advance: as many as `bytes` allow, at most
+    /// `threads`. Each thread gets its own BlockHands from `make`, which take `hands_bytes` bytes. No block
+    /// has more than `largest` bytes. The threads may also use the memory of share_memory() if it was too
+    /// small to keep blocks. \return the bytes that the threads and their decoded blocks may take; 0 if no
+    /// threads are started, because memory is short or blocks are very small.
     uint64_t start_helpers(uint64_t bytes, int threads, uint64_t largest, uint64_t hands_bytes,
                            const MakeHands& make);
     /// Announces blocks that will be taken soon, in this order. Does nothing without helpers.
@@ -125,12 +127,15 @@ class BlockStore {
         Block block;
         RemoteFile::Extent place; ///< position of the block's bytes in the remote file
     };
-    /// Announces the blocks that window `key` will need, and fetches their bytes.
+    /// Announces the blocks that the window `key` will need, so that the bytes of these blocks are fetched
+    /// and the blocks can be decoded in advance.
     void await(RemoteFile& file, const RemoteFile::Key& key, const std::vector<Placed>& blocks);
-    /// Waits for the bytes of the block at `place`, which the caller takes next. Meanwhile decodes awaited
-    /// blocks whose bytes have arrived, if there is memory. Throws Cancelled.
+    /// Waits for the bytes of the block at `place`, which the caller takes next, and meanwhile decodes
+    /// awaited blocks whose bytes have arrived. Returns early if there is no memory to decode further blocks,
+    /// if helper threads decode them, or if the bytes were never requested; the decoder then waits for the
+    /// bytes. Throws Cancelled.
     void wait_for(RemoteFile& file, const RemoteFile::Extent& place, BlockHands& hands);
-    /// Discards announced blocks that no reader has taken.
+    /// Discards all announcements, and blocks decoded in advance that no reader has taken.
     void forget();
     void stop_helpers();
 
@@ -165,8 +170,8 @@ class BlockStore {
     void find_arrived(RemoteFile& file);
     std::optional<Block> next_arrived();
 
-    /// Bytes from share_memory(): m_most_kept for kept blocks, or m_left_over if they are too few to keep
-    /// blocks.
+    /// The memory that share_memory() has reserved, in bytes. m_most_kept is the limit for kept blocks. If
+    /// the memory is too small to keep blocks, it is m_left_over, and m_most_kept is 0.
     uint64_t m_most_kept = 0, m_left_over = 0;
     int64_t m_kept_lines = 0;
     std::mutex m_mutex; ///< guards all members below
@@ -176,8 +181,8 @@ class BlockStore {
     uint64_t m_kept = 0;        ///< bytes of all kept blocks, in use or not
     std::vector<HostBuffer<char>> m_spare;
     std::deque<Block> m_wanted; ///< announced blocks that no thread has begun to decode
-    /// Bytes: the largest block, the limit for blocks decoded in advance, and the blocks that are or were
-    /// decoded in advance.
+    /// m_largest: bytes of the largest block. m_most_ahead: limit of the bytes of blocks that are decoded in
+    /// advance. m_ahead: bytes of such blocks that are now in the store.
     uint64_t m_largest = 0, m_most_ahead = 0, m_ahead = 0;
     int m_busy = 0; ///< threads that decode in advance now
     struct Awaited {

@@ -22,14 +22,14 @@ class ReadFile {
     virtual size_t read(uint64_t at, void* to, size_t bytes) = 0;
 };
 
-/// The functions of a file system for GDAL. They get names without the prefix.
+/// The functions of a file system that GDAL calls. They get names without the prefix of the file system.
 struct FileSystem {
     std::unique_ptr<ReadFile> (*open)(const char* name); ///< returns null if the file does not exist
     int (*stat)(void* unused, const char* name, VSIStatBufL* status, int flags);
     char** (*list)(void* unused, const char* folder, int most) = nullptr;
 };
 
-/// Installs a file system for names that begin with `prefix` ("/vsihsi.../"). Call it once.
+/// Installs a file system for names that begin with `prefix` ("/vsihsi.../"). Call it once per prefix.
 void install_file_system(const char* prefix, const FileSystem& files);
 
 } // namespace hsi::raster

@@ -15,7 +15,8 @@
 
 namespace hsi::raster {
 
-/// Keeps blocks that arrive before their turn in memory. Call all members with the same mutex locked.
+/// Writes blocks in order. A block that arrives before its turn is copied, and stays in memory until all
+/// earlier blocks have arrived. Call all members with the same mutex locked.
 class OrderedBlocks {
   public:
     struct Form {
@@ -26,9 +27,9 @@ class OrderedBlocks {
     /// Writes `blocks` blocks from byte `begin` of `file` on.
     OrderedBlocks(FileHandle file, int64_t begin, int64_t blocks, Form form);
 
-    /// Writes block `number`, from 0 on; call it once per block. The caller may change the bytes after the
-    /// call. `lock` is unlocked while the file is written to. Throws Error with the system's reason, or
-    /// too_large().
+    /// Receives block `number`, counted from 0; call it once per block. Writes the block if it is the next
+    /// one, and the waiting blocks that follow it. The caller may change the bytes after the call. `lock` is
+    /// unlocked while data are written. Throws Error with the system's reason, or too_large().
     void place(int64_t number, std::span<const char> bytes, std::unique_lock<std::mutex>& lock);
 
     uint64_t waiting_bytes() const { return m_waiting_bytes; }
@@ -38,7 +39,7 @@ class OrderedBlocks {
     const std::vector<uint64_t>& sizes() const { return m_sizes; }
 
     const FileHandle& file() const { return m_file; }
-    /// Throws Error.
+    /// Closes the file. Throws Error if the system could not write everything.
     void close();
 
     static Error too_large();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// An uncompressed file that the kernel can address: the positions of its samples, and vectored reading and
-// writing. Also contains the names under which GDAL sees a pair of ENVI files (metadata/envi_file.h).
+// An uncompressed file that is read and written without GDAL: the positions of its samples, and vectored
+// reading and writing. Also contains the names under which GDAL sees a pair of ENVI files
+// (metadata/envi_file.h).
 #pragma once
 
 #include <gdal_priv.h>
@@ -58,8 +59,8 @@ struct RawLayout {
     }
 };
 
-/// Returns the storage of a dataset according to GDAL, if it is a plain uncompressed file, local or remote
-/// (remote_file.h).
+/// Returns the positions of a dataset's samples, as GDAL states them. nullopt unless the dataset is an
+/// uncompressed file, local or remote (remote_file.h), whose bands have the same type.
 std::optional<RawLayout> raw_layout(GDALDataset& dataset);
 
 /// Reads pieces of a file in ascending order with as few preadv calls as possible.
@@ -70,7 +71,8 @@ class ScatterReader {
     void flush(); ///< throws Error on a read error or if the file ends early
 
   private:
-    /// Bytes; reading a gap up to this size is faster than another call.
+    /// A gap of up to this number of bytes between two pieces is also read, because this is faster than
+    /// another call.
     static constexpr size_t max_skip = 16384;
     int m_fd;
     int64_t m_begin = 0, m_end = 0;
@@ -96,15 +98,17 @@ struct EnviFile {
     std::string data, header;
 };
 
-/// "/vsihsi_envi/10,/a/old.hdr//a/scene.img" is /a/scene.img with the header /a/old.hdr. Under this prefix,
-/// any name that ends in .hdr is the header, in a form that GDAL reads. Any other name is a file next to the
-/// data.
+/// The prefix of names under which GDAL sees a pair of ENVI files. "/vsihsi_envi/10,/a/old.hdr//a/scene.img"
+/// means /a/scene.img with the header /a/old.hdr; 10 is the length of the header's name. If the part after
+/// the header ends in .hdr, the name means the header, in a form that GDAL reads. Otherwise it means the
+/// data, or a file next to them.
 inline constexpr const char* shown_envi = "/vsihsi_envi/";
 std::string shown_name(const EnviFile& file);
 /// Splits a name without the prefix shown_envi into its files; nullopt if the name does not have this form.
 std::optional<EnviFile> shown_parts(const std::string& name);
 
-/// Returns the real file for a name that begins with shown_envi; other names are unchanged.
+/// Returns the path of the real file for a name that begins with shown_envi; other names are returned
+/// unchanged.
 std::string file_behind(const std::string& name);
 
 bool is_header_name(const std::string& name); ///< true if the extension is .hdr

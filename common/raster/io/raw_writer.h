@@ -11,7 +11,8 @@
 
 namespace hsi::raster {
 
-/// The positions of an output's samples. If the output has blocks, RawLayout describes the first block.
+/// The positions of an output's samples. If the output has blocks, the members of RawLayout describe the
+/// first block, and `blocks` the positions of the others.
 struct WriteLayout : RawLayout {
     struct Blocks {
         int64_t samples = 0, lines = 0; ///< size of a block; 0: no blocks
@@ -22,8 +23,8 @@ struct WriteLayout : RawLayout {
     Blocks blocks;
     int64_t bytes = 0; ///< bytes of the file
 
-    /// Returns the bytes between the last sample before column `right` and the next line of its block. It is
-    /// 0 except at the right border.
+    /// Returns the number of padding bytes after the last sample before column `right` in a line of its
+    /// block. It is 0 unless `right` is the right border of the output.
     int64_t padding(int64_t right) const {
         return right == blocks.end ? (blocks.samples - 1 - (right - 1) % blocks.samples) * pixel_step : 0;
     }
@@ -37,13 +38,13 @@ struct WriteLayout : RawLayout {
 
 class RawWriter {
   public:
-    /// Opens the file and reserves its whole space, so that a full disk is detected before any work.
-    /// `claimed`: the space is already reserved. Throws Error.
+    /// Opens the file, and reserves the disk space for all samples, so that a full disk is detected before
+    /// any work. `claimed`: the space is already reserved. Throws Error.
     RawWriter(WriteLayout layout, int bands, StoreRule rule, bool claimed = false);
 
-    /// Writes a tile. Thread-safe. Changes `src`: NaN is replaced by nodata.
+    /// Writes a tile. Thread-safe. The call may change the values in `src` to the stored ones (StoreRule).
     void write(const Rect& core, const CubeView<float>& src);
-    /// Writes a tile of one band; `src` has no other band.
+    /// Writes a tile of band `band`; `src` contains only this band.
     void write_band(int band, const Rect& core, const CubeView<float>& src);
     /// Returns true if each band is one contiguous part of the file.
     bool bands_apart() const {
@@ -68,8 +69,8 @@ class RawWriter {
     bool m_pixel_interleaved;
     FileHandle m_file;
     /// The operating system has one lock per file for all writers. Passing the lock on costs more if more
-    /// threads wait for it. Limiting the number of threads that write at once to two reduces the time to two
-    /// thirds (16 writers of 10 GB).
+    /// threads wait for it. At most two threads therefore write at once, which reduced the time to two thirds
+    /// (16 threads that wrote 10 GB).
     static constexpr int most_writers = 2;
     std::counting_semaphore<most_writers> m_turn{most_writers};
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A remote file, mirrored in a file in memory. Several connections fetch the requested bytes at once, each
-// byte once, and write them to their position in the file in memory.
+// A remote file, mirrored in a file in memory. Several connections fetch the requested bytes at the same
+// time, and write them to the same positions in the file in memory. A byte is fetched only once while it is
+// kept.
 #pragma once
 
 #include "core/cancel.h"
@@ -36,12 +37,12 @@ class Connections {
     Connections(const Connections&) = delete;
     Connections& operator=(const Connections&) = delete;
 
-    /// Runs a task on a thread. The task waits if all threads are busy and no more may be started. The task
-    /// must not throw. \throws Error if the system starts no thread at all.
+    /// Runs a task on one of the threads. If all threads are busy and no more may be started, the task begins
+    /// when a thread is free. The task must not throw. \throws Error if the system starts no thread at all.
     void run(std::function<void()> task);
     /// Waits until all tasks are done.
     void wait();
-    /// Ends idle threads beyond this number.
+    /// Sets the maximum number of threads to `most`, and ends threads beyond this number when they are idle.
     void keep(size_t most);
 
   private:
@@ -56,10 +57,11 @@ class Connections {
 };
 
 /// Counts the tries of a request to a server, and determines the delays between them. A request is repeated
-/// GDAL_HTTP_MAX_RETRY times, and each delay is twice the previous delay.
+/// GDAL_HTTP_MAX_RETRY times (5 times if this option is not set). Each delay is twice the previous delay, up
+/// to 4 s.
 class Tries {
   public:
-    /// Uses the options that GDAL has for `path`. Allows at most `most` tries.
+    /// `path`: the file whose options of GDAL are used. `most`: a further limit of the number of tries.
     explicit Tries(const std::string& path, int most = std::numeric_limits<int>::max());
     /// Call it after a failed try. Returns the seconds until the next try; nullopt if no try is left.
     std::optional<double> next();
@@ -75,11 +77,11 @@ class Tries {
 
 /// Create it before GDAL opens a remote file `path`, and keep it until the file is open. For local paths it
 /// does nothing. GDAL's requests are then repeated on failure, and end if no data arrive for long. The first
-/// request gets more than one page. The user's own settings (GDAL_HTTP_MAX_RETRY ...) take precedence. The
-/// file's beginning and possible side files, for which GDAL searches one after another, are requested at the
-/// same time, and are then in GDAL's cache. \throws Error if a side file that affects the meaning of the
-/// values (header, mask ...) cannot be read completely, or if the server does not state whether the side file
-/// exists. GDAL would silently continue without the side file.
+/// request fetches more than one page of GDAL's cache. The user's own settings (GDAL_HTTP_MAX_RETRY ...) take
+/// precedence. The file's beginning and possible side files, for which GDAL searches one after another, are
+/// requested at the same time, and are then in GDAL's cache. \throws Error if a side file that affects the
+/// meaning of the values (header, mask ...) cannot be read completely, or if the server does not state
+/// whether the side file exists. GDAL would silently continue without the side file.
 class RemoteOpening {
   public:
     explicit RemoteOpening(const std::string& path) : m_path(path) {
@@ -106,25 +108,27 @@ class RemoteOpening {
     double m_round_trip = 0; ///< seconds; 0: unknown
 };
 
-/// Reads through GDAL's cache. Bytes of a remote file that are missing because of a broken connection are
-/// requested again. `file` is a VSILFILE*. \return false if the bytes cannot be read; `why`, unless null,
-/// then gets the reason.
+/// Reads `bytes` bytes from byte `at` of the file `path` through GDAL's cache; `file` is its VSILFILE*. If a
+/// connection breaks, the missing bytes of a remote file are requested again. \return false if the bytes
+/// cannot be read completely; `why`, unless null, then gets the reason.
 bool read_whole(const std::string& path, void* file, uint64_t at, size_t bytes, void* to,
                 std::string* why = nullptr);
 
-/// Returns true if opening a file on a server failed for another reason than that the file does not exist.
-/// `said` is GDAL's message, VSIGetLastErrorMsg().
+/// Call it after GDAL could not open a file on a server; `said` is GDAL's message (VSIGetLastErrorMsg()).
+/// Returns true if the reason is a fault of the server or of the connection, and false if the file does not
+/// exist.
 bool is_trouble(const std::string& said);
 
-/// Requests the end of a file without GDAL's cache. Returns the reason if the server no longer delivers the
-/// file. Empty if it does, if the file does not exist, or if the file is local.
+/// Finds out whether a server still delivers a file, by requesting the end of the file without GDAL's cache.
+/// Returns the reason if the server does not deliver these bytes. Empty if it does, if the file does not
+/// exist, or if the file is local.
 std::string trouble_with(const std::string& path);
 
 /// Removes GDAL's cached bytes of a remote file. \return false for a local file.
 bool forget_cached(const std::string& path);
 
-/// Requests the bytes around several positions of a remote file at the same time. GDAL's cache then contains
-/// them.
+/// Requests the bytes around several positions of a remote file at the same time, so that GDAL's cache
+/// contains them when they are read. Does nothing for a local file.
 void fetch_into_cache(const std::string& path, const std::vector<uint64_t>& places);
 
 /// A remote file. The class has many members because one mutex guards all of them: each answered request
@@ -139,28 +143,30 @@ class RemoteFile {
     /// Identifies an announcement: a window of the scene.
     using Key = std::array<int64_t, 4>;
 
-    /// Opens a file. Returns null for a local path, and for GDAL's file systems that cannot answer several
-    /// threads at once. \throws Error if the file cannot be opened. Takes the connections of `opening`, and
-    /// its headers if it was made for this file.
+    /// Opens a file. Returns null for a local path, for file systems of GDAL that cannot serve several
+    /// threads at once, and for an empty file. \throws Error if the file cannot be opened. The file takes
+    /// over the connections of `opening`, and also its headers if `opening` was made for this file.
     static std::shared_ptr<RemoteFile> open(const std::string& path, RemoteOpening& opening);
     ~RemoteFile();
     RemoteFile(const RemoteFile&) = delete;
     RemoteFile& operator=(const RemoteFile&) = delete;
 
     uint64_t bytes() const { return m_size; }
-    /// Returns a file in memory of the same length. Only the bytes that need() has returned are valid.
+    /// Returns the file in memory, which has the same length. Only bytes for which a Hold from need() exists
+    /// are valid.
     const FileHandle& local() const { return m_local; }
 
-    /// Returns how many of `most` bytes of memory will be used for fetched bytes. Readers will need `all`
-    /// bytes, and all of them are kept if there is memory. Call it before the first reader.
+    /// Determines the memory for fetched bytes, and returns how many of `most` bytes it takes. `all` is the
+    /// number of bytes that readers will need; if they fit, all of them are kept. Call it before the first
+    /// reader.
     uint64_t share_memory(uint64_t most, uint64_t all);
-    /// Makes waits end with Cancelled when the flag is set. The flag must outlive the file.
+    /// If the flag is set, waits for this file end with Cancelled. The flag must outlive the file.
     void end_with(const CancelFlag* cancel) { m_cancel = cancel; }
 
     // The following functions are thread-safe.
 
-    /// Announcements are valid while at least one Reader exists, and are discarded when the last Reader is
-    /// destroyed.
+    /// A reader of the file creates a Reader while it may announce windows. When the last Reader is
+    /// destroyed, all announcements are discarded.
     class Reader {
       public:
         /// `listens`: the reader will call take_arrived().
@@ -175,12 +181,12 @@ class RemoteFile {
     bool has_readers();
     bool has_room();
     bool is_announced(const Key& key);
-    /// Announces the extents that the window `key` will read. They are fetched after those of earlier
-    /// announcements, and kept until done(key).
+    /// Announces the extents that the window `key` will read. They are fetched after the extents of earlier
+    /// announcements, and their bytes are kept at least until done(key).
     void announce(const Key& key, const Extents& extents);
     void done(const Key& key);
 
-    /// Keeps the bytes that need() has fetched in local() while the object exists.
+    /// While the object exists, the bytes that need() has fetched remain in local().
     class Hold {
       public:
         Hold() = default;
@@ -199,19 +205,23 @@ class RemoteFile {
         RemoteFile* m_file = nullptr;
         std::vector<uint64_t> m_pieces;
     };
-    /// Waits until the bytes have arrived; bytes beyond the file's end are left out. \throws Error that names
-    /// the file if the server does not deliver the bytes, and Cancelled.
+    /// Requests the bytes, if they were not requested before, and waits until they are in local(); bytes
+    /// beyond the file's end are left out. \throws Error that names the file if the server does not deliver
+    /// the bytes, and Cancelled.
     Hold need(const Extents& extents);
 
-    /// Returns true if need() would return at once. Sets `answered` to the number of answered requests.
+    /// Returns true if need() would not have to wait. Sets `answered`, unless null, to the number of requests
+    /// that were answered so far.
     bool is_here(const Extent& extent, uint64_t* answered = nullptr);
-    /// Waits until more than `answered` requests are answered. \return false if a part of the bytes was never
-    /// requested, so that waiting is useless.
+    /// Waits until another request than the first `answered` ones is answered, or the extent has arrived.
+    /// \return false if a part of the bytes was never requested, so that waiting is useless. \throws
+    /// Cancelled.
     bool wait_for_more(const Extent& extent, uint64_t answered);
-    /// Returns the ranges of bytes that have arrived since the last call by any reader.
+    /// Returns the ranges of bytes whose requests were answered since the last call by any reader.
     Extents take_arrived();
 
-    /// Marks bytes that GDAL has read through its own cache, and that need not be fetched again.
+    /// Copies bytes that are in GDAL's cache into local(), so that they are not fetched again. Call it before
+    /// any window is announced.
     void take_over(Extent extent);
 
     /// \throws Error if the file on the server has changed since it was opened.
@@ -276,7 +286,8 @@ class RemoteFile {
     std::condition_variable m_changed;
     Pieces m_pieces;
     std::map<Key, std::vector<uint64_t>> m_announced;
-    /// First bytes of pieces, including pieces that need not be fetched any longer.
+    /// The pieces to fetch, each given by the position of its first byte. Both lists may contain pieces that
+    /// need not be fetched any longer.
     std::deque<uint64_t> m_urgent, m_queue;
     uint64_t m_queued = 0; ///< bytes of pieces in state queued
     uint64_t m_ahead = 0;  ///< bytes of pieces that are announced

@@ -23,14 +23,15 @@ namespace hsi::raster {
 /// whole file).
 using ServerHeaders = std::map<std::string, std::string>;
 
-/// GDAL's message if a server sends the whole file instead of a part. server_is_to_blame begins the text of
-/// every fault of an answer.
+/// ranges_unknown_to_server is GDAL's message if a server sends the whole file instead of a part. The text of
+/// every fault of an answer begins with server_is_to_blame.
 inline constexpr const char* ranges_unknown_to_server = "Range downloading not supported";
 inline constexpr const char* server_is_to_blame = "server error: ";
 inline constexpr const char* sends_whole_file =
     "server error: it sends the whole file when a part is requested";
 
-/// Requests the headers of a file. Empty if the server does not answer, or sends none of these headers.
+/// Requests the headers of a file from its server. Empty if the server does not answer, or sends none of
+/// these headers.
 ServerHeaders headers_of(const std::string& path);
 
 /// The path of a file, and the server's headers when the file was opened.
@@ -40,29 +41,30 @@ struct ServedFile {
     /// \throws Error if the server now sends other headers, or none.
     void check_unchanged(const CancelFlag* cancel) const;
 };
-/// Throws Error if `now` is empty or differs from `before`.
+/// Throws Error if `now` is empty, or if a header that both lists have differs.
 void check_same(const std::string& path, const ServerHeaders& before, const ServerHeaders& now);
 
 /// The version of a remote file, to which all answers must belong. Thread-safe.
 class ServedVersion {
   public:
-    /// Returns the version of `path` that this process reads. All readers of the file share the object.
+    /// Returns the object for `path`, which all readers of the file in this process share.
     static std::shared_ptr<ServedVersion> of(const std::string& path);
 
-    /// Call it when the file is opened again; `headers` are the server's headers now. Empties GDAL's cache
-    /// for the file if the headers have changed, and forgets earlier answers that were cut off.
+    /// Begins with the version that `headers`, the server's current headers, describe. Call it whenever the
+    /// file is opened. Empties GDAL's cache for the file if the version has changed, and forgets that earlier
+    /// answers were cut off.
     void begin(const std::string& path, const ServerHeaders& headers);
-    /// Forgets the version, so that the next answer states it.
+    /// Forgets the version. The headers of the next answer then become the version.
     void forget();
     /// Requests the current version from the server and uses it from then on. Returns "'PATH' has changed
     /// ..." if the file has another version than before, otherwise an empty text.
     std::string ask_again(const std::string& path);
-    /// Returns the difference between an answer and the version; empty if they agree. Headers that no earlier
-    /// answer had become part of the version.
+    /// Compares the headers of an answer with the version. Returns the difference as a fault ("server error:
+    /// ..."); empty if they agree. A header that no earlier answer had becomes part of the version.
     std::string difference(const ServerHeaders& answer);
 
-    /// Returns why an answer was cut off since begin(); empty if no answer was cut off. When an answer to one
-    /// reader is cut off, the connections of all readers end.
+    /// Returns why an answer was cut off since begin(); empty if no answer was cut off. Other readers need
+    /// the reason, because cutting off an answer ends the connections of all readers.
     std::string cut_off();
     void note_cut_off(const std::string& why);
 
@@ -79,9 +81,9 @@ class ServedVersion {
 /// off, because GDAL would keep the whole answer in memory. If a server states no length, bytes are counted
 /// roughly, so up to 16 times as many bytes arrive, plus 16 MB. A request for a whole answer, such as the
 /// list of a folder, gets up to 64 MB. GDAL shows headers only in curl's debug messages, which this class
-/// intercepts. Use the object only around functions of VSI*L. Where GDAL installs a handler that silences
-/// errors, the debug messages would be printed. GDAL does this while it requests credentials from a server.
-/// The object therefore does nothing for file systems that may need such a request.
+/// intercepts with an error handler. Use the object only around functions of VSI*L. While GDAL requests
+/// credentials from a server, it installs a handler of its own, and the debug messages would be printed. The
+/// object therefore does nothing for file systems that may need credentials.
 class AnswerWatch {
   public:
     explicit AnswerWatch(const std::string& path);

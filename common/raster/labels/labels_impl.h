@@ -26,28 +26,29 @@ using Transformation = std::unique_ptr<OGRCoordinateTransformation, DestroyTrans
 
 /// Returns the SRS as WKT; empty if `srs` is null or unknown.
 std::string wkt_of(const OGRSpatialReference* srs);
-/// Compares two SRSs. Returns true also if one of them is unknown.
+/// Returns true if two SRSs, given as WKT, are equivalent, or if one of them is unknown (empty).
 bool same_srs(const std::string& a, const std::string& b);
-/// Returns true if two geotransforms agree at the corners of `samples` x `lines` pixels to a thousandth of a
-/// pixel.
+/// Returns true if two geotransforms give the same positions, to a thousandth of a pixel, for the corners of
+/// a raster of `samples` x `lines` pixels.
 bool same_geotransform(const GeoTransform& a, const GeoTransform& b, int64_t samples, int64_t lines);
-/// Returns true if the SRS is geographic, with longitudes and latitudes in degrees. Longitudes may be -180 to
-/// 180 or 0 to 360.
+/// Returns true if the SRS is geographic, with longitudes and latitudes in degrees. Such longitudes may
+/// differ by full turns: -180 to 180 or 0 to 360.
 bool counts_degrees(const std::string& wkt);
 inline constexpr double full_turn = 360; ///< degrees
 /// Returns the transformation of coordinates from the SRS `from` to the SRS `to`. Throws Error that names
 /// `path` if there is none.
 Transformation transformation(const std::string& from, const std::string& to, const std::string& path);
 
-/// Rounds coordinates in pixels from the grid's upper left corner, because pixel borders that are computed
-/// with a geotransform are inexact in their last digits.
+/// Rounds a coordinate to a pixel border if it is within a millionth of a pixel of the border. Coordinates
+/// are in pixels from the grid's upper left corner. Without rounding, coordinates on pixel borders would be
+/// inexact in their last digits.
 inline double snapped(double v) {
     const double whole = std::round(v);
     return std::fabs(v - whole) < 1e-6 ? whole : v;
 }
 
-/// Both functions open labels, and throw Error as LabelSource::open() does. `notes` has notes of earlier
-/// steps, which LabelSource::notes() will also return.
+/// Both functions make the labels of an opened dataset, and throw Error as LabelSource::open() does. `notes`
+/// has notes of earlier steps, which LabelSource::notes() will also return.
 std::unique_ptr<LabelSource> make_raster_labels(DatasetHandle dataset, const LabelOptions& options,
                                                 const Grid* grid, const std::vector<std::string>& notes);
 std::unique_ptr<LabelSource> make_vector_labels(DatasetHandle dataset, const LabelOptions& options,

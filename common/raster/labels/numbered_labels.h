@@ -12,20 +12,22 @@
 
 namespace hsi::raster {
 
-// The number of lines that are read or burned together. Vectors are burned in strips that begin at multiples
-// of this number, whichever lines are read. So the label of a pixel does not depend on the order of reading.
+// The number of lines that are read or burned together. Vectors are always burned in strips that begin at
+// multiples of this number, whichever lines are read. The label of a pixel therefore does not depend on the
+// order of reading.
 inline constexpr int64_t strip_lines = 256;
 
-/// Returns the class of a pixel value, and `none` for negative numbers and NaN. 0 is class 0 if `none` is not
-/// 0. Throws Error if a positive value is not a class.
+/// Returns the class of a pixel value; `none` for negative numbers and NaN. `none` is the value that means
+/// "no label": 0, or 65535 if 0 is a class. Throws Error that names `path` if a positive value is not a class
+/// number.
 uint16_t class_of(double v, uint16_t none, const std::string& path);
 /// Returns true if a name means a class. Returns false for empty names, numbers, "Unclassified", "no data"
 /// and similar names.
 bool names_a_class(const std::string& name);
 /// Returns the name in UTF-8 and without blanks around it. Invalid UTF-8 is read as Latin-1.
 std::string clean_name(const char* name);
-/// Returns "'FILE': 3 pixels have negative values (the lowest is -1), which are read as 'no label'". `things`
-/// is "3 pixels have".
+/// Returns the note "'FILE': 3 pixels have negative values (the lowest is -1), which are read as 'no label'".
+/// In this example, `things` is "3 pixels have" and `least` is -1.
 std::string negative_note(const std::string& path, const std::string& things, double least);
 
 class NumberedLabels : public LabelSource {
@@ -36,8 +38,8 @@ class NumberedLabels : public LabelSource {
     /// Returns the label of a pixel value (class_of()), and counts negative values and zeros. For a mask,
     /// returns 1 if the value is not 0.
     uint16_t label_of(double v);
-    /// Decides whether 0 is a class. `name` is the name of class 0 in the file; empty if it has none.
-    /// m_nodata must be set before.
+    /// Decides whether 0 is a class, and sets none(). `name` is the name of class 0 in the file; empty if it
+    /// has no name. m_nodata must be set before.
     void decide_zero(ZeroMeans means, const std::string& name);
 
     std::optional<double> m_nodata;

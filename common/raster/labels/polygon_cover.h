@@ -12,17 +12,17 @@
 
 namespace hsi::raster {
 
-/// Unites the polygons of a class first (with GEOS), so that areas covered by several polygons count once.
-/// The fraction is the exact area of the union in the pixel, except for rounding. Every line is computed
-/// separately, so results do not depend on the order of reading. As in ShapeBurner, an edge within a
-/// millionth of a pixel of a pixel border is on the border, so fractions of labelled pixels may be below
-/// `least` by a millionth.
+/// The polygons of a class are united first (with GEOS), so that areas covered by several polygons count
+/// once. The fraction is the exact area of the union in the pixel, except for rounding. Every line is
+/// computed separately, so results do not depend on the order of reading. An edge that is at most a millionth
+/// of a pixel away from a pixel border is moved to the border, as in ShapeBurner. The fraction of a labelled
+/// pixel may therefore be smaller than `least` by a millionth.
 class PolygonCover {
   public:
     /// Points and lines cover nothing. `least` is the smallest fraction that labels a pixel. `none` is the
-    /// value of pixels without a label. Shapes with this value remove the label of pixels that they cover
-    /// more than any class does. Throws Error that names `path` if GDAL has no GEOS or GEOS cannot unite the
-    /// polygons.
+    /// value of pixels without a label. Polygons may also have this value: a pixel that they cover more than
+    /// any class does has no label. Throws Error that names `path` if GDAL has no GEOS or GEOS cannot unite
+    /// the polygons.
     PolygonCover(const std::vector<Shape>& shapes, int64_t samples, int64_t lines, const GeoTransform& place,
                  double least, uint16_t none, std::string path);
 
@@ -33,11 +33,11 @@ class PolygonCover {
     void shares(int64_t line, int64_t count, uint16_t value, float* out) const;
     /// Returns the classes that have a polygon, ascending, without `none`.
     std::vector<uint16_t> values() const;
-    /// Returns the number of labelled pixels in the lines read so far in which polygons of several classes
-    /// overlap on more than a hundredth of the pixel.
+    /// Returns the number of labelled pixels, in the lines read so far, in which polygons of several classes
+    /// overlap. Overlaps of up to a hundredth of the pixel are not counted.
     int64_t overlapping() const { return m_overlapping; }
-    /// Returns the number of connected patches of polygons that are entirely on the grid and label no pixel.
-    /// The number is complete when all lines are read.
+    /// Returns the number of patches that are entirely on the grid and label no pixel. A patch is a connected
+    /// part of the united polygons of a class. The number is complete when all lines are read.
     int64_t without_pixel() const;
 
   private:
@@ -74,13 +74,13 @@ class PolygonCover {
     void add_class(uint16_t value, const std::vector<const Shape*>& shapes);
     void add_polygon(OGRGeometryH polygon, std::vector<Part>& parts) const;
     void add_ring(OGRGeometryH ring, bool hole, Part& part) const;
-    /// Returns the cover of the lines [line, line + count) by `parts`, in a window that is as wide and high
-    /// as the parts.
+    /// Returns the fractions of pixels that `parts` cover in the lines [line, line + count). The window
+    /// contains only the pixels that the parts may cover.
     Window window_of(const std::vector<const Part*>& parts, int64_t line, int64_t count) const;
     static void add_edge(const Edge& edge, Window& sums);
     static std::vector<const Part*> parts_in(const Class& one, int64_t line, int64_t count);
-    /// Returns the cover of the lines [line, line + count) by a class. If a pixel is in several windows, its
-    /// cover is the sum of their values.
+    /// Returns the fractions of pixels that a class covers in the lines [line, line + count). If a pixel is
+    /// in several windows, its fraction is the sum of their values.
     std::vector<Window> windows_of(const Class& one, int64_t line, int64_t count) const;
     void find_labelling_parts(Class& one, const std::vector<double>& all, int64_t line, int64_t count) const;
 

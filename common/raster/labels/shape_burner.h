@@ -29,8 +29,8 @@ enum class Cover {
     inside   ///< pixels that are entirely in one polygon, so that no edge of the polygon passes through them
 };
 
-/// Burns shapes. A position within a millionth of a pixel from a pixel border counts as on the border. A
-/// shape labels the same pixels for any order of reading.
+/// Burns shapes. A position that is at most a millionth of a pixel away from a pixel border counts as on the
+/// border. The labels do not depend on the order in which lines are read.
 class ShapeBurner {
   public:
     /// `place`: geotransform of the grid, which is `samples` wide. Later shapes replace earlier ones. `none`
@@ -39,14 +39,16 @@ class ShapeBurner {
     ShapeBurner(std::vector<Shape> shapes, int64_t samples, const GeoTransform& place, Cover cover,
                 uint16_t none, std::string path);
 
-    /// Reads whole lines to out (count x samples values). Throws Error if GDAL cannot burn.
+    /// Writes the labels of the lines [line, line + count) to out (count x samples values). Throws Error if
+    /// GDAL cannot burn the shapes.
     void read(int64_t line, int64_t count, uint16_t* out);
-    /// Returns a lower bound of the number of pixels in the lines read so far that shapes of several values
-    /// label. Shapes are burned first to last and last to first, so a pixel that three shapes cover may be
-    /// missed if the first and the last have the same value.
+    /// Returns a lower bound of the number of pixels, in the lines read so far, that shapes of several values
+    /// label. Shapes are burned in their order and in the reverse order, and pixels with different results
+    /// are counted. A pixel that three shapes cover is not counted if the first and the last have the same
+    /// value.
     int64_t disputed() const { return m_disputed; }
-    /// Returns the number of shapes that are entirely on a grid of `lines` lines but label no pixel, because
-    /// they are too small or narrow.
+    /// Returns the number of shapes with polygons that are entirely on a grid of `lines` lines but label no
+    /// pixel, because they are too small or narrow.
     int64_t without_pixel(int64_t lines) const;
     /// Receives the value of a polygon and the pixels of a grid of `lines` lines (line * samples + sample,
     /// ascending) that the polygon touches. Each part of a multipolygon is passed separately. Polygons with

@@ -222,8 +222,9 @@ double spread(const Column& numbers) {
     return *low > 0 ? *high / *low : 1;
 }
 
-/// Returns whether the numeric column `c` contains the wavelengths or band numbers of spectra that are stored
-/// in columns. The test is needed because the column names could also denote bands.
+/// Returns true if the numeric column `c` contains wavelengths or band numbers, so that the other columns are
+/// spectra. The test is needed because the names of these columns, which are numbers, could also denote
+/// bands; each row would then be a spectrum.
 bool is_axis(const TextTable& table, size_t c, const Column& column, const std::vector<BandName>& names,
              const Run& run) {
     const std::string& head = table.head[c];

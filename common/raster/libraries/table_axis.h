@@ -15,24 +15,25 @@ using Column = std::vector<double>; ///< NaN: the cell is not a number
 /// Returns true for wl, wvl, wave, lambda, wavelength ...
 bool is_wavelength_word(const std::string& word);
 
-/// How clearly a column name states that the column contains the wavelengths of the bands. `of_one`: the name
-/// begins with a word for wavelengths and continues with other words. An example is wl_grass in tables in
-/// which each spectrum has its own wavelengths.
+/// How clearly a column name states that the column contains the wavelengths of the bands: not at all,
+/// perhaps, or plainly. `of_one` means a name that begins with a word for wavelengths and continues with
+/// other words, such as wl_grass. Such names occur in tables in which each spectrum has its own wavelengths.
 enum class Said { nothing, of_one, perhaps, plainly };
 Said says_wavelengths(const std::string& name);
-/// Returns true for band, channel, index, id, # ..., and a name without words.
+/// Returns true for names of columns of numbers that identify bands: band, channel, index, id, # ..., and a
+/// name without words.
 bool says_number(const std::string& name);
-/// Returns true if band, channel or a similar word is one of the words of the name.
+/// Returns true if one of the words of the name is band, channel or a similar word.
 bool says_band(const std::string& name);
 
-/// Returns true for words with which the names of samples begin: sample, plot, id, date ...
+/// Returns true for words that begin the names of samples, such as sample, plot, id and date.
 bool is_word_for_sample(const std::string& word);
 /// Returns true for names of columns that identify samples or measurements: Sample, "sample no.", Point, Scan
 /// ID.
 bool says_sample(const std::string& name);
 
-/// Returns true for names of statistics, such as Std, N, Count and Max. A column N is a statistic if it
-/// contains whole numbers, otherwise a refractive index.
+/// Returns true for names of statistics, such as Std, N, Count and Max. A column N is a statistic if its
+/// values are whole numbers; otherwise it is a refractive index.
 bool says_statistic(const std::string& name, const Column& values = {});
 /// Returns true for each name that denotes a statistic. All words of such a name are words for statistics, or
 /// its other words are the name of a spectrum ("soil Std" or "sd_soil", if "soil" or "soil mean" exists). If
@@ -42,9 +43,11 @@ std::vector<bool> statistics_among(const std::vector<std::string>& names, const 
 /// Returns whether a unit means per cent: "%", "[%]", "percent".
 bool is_percent(const std::string& unit);
 
-/// Returns 1 if every number is larger than the number before it, -1 if every number is smaller, else 0.
+/// Returns 1 if every number in the column is larger than the number before it, -1 if every number is
+/// smaller, otherwise 0.
 int direction(const Column& column);
-/// Returns whether the numbers never fall, or never rise. At most half of the steps may be repetitions.
+/// Returns whether the numbers in the column never fall, or never rise. Returns false if more than half of
+/// the numbers repeat the number before them.
 bool never_turns(const Column& column);
 /// Returns true for 0, 1, 2 ... or 1, 2, 3 ...: row numbers, which other programs write as the first column.
 bool counts_lines(const Column& column);

@@ -31,13 +31,13 @@ struct TextTable {
 /// - columns with neither a name nor a value.
 ///
 /// The first line contains the column names if one of its cells is a text, or if its first cell is empty. If
-/// there is one name too few (R), the first column has no name. Otherwise, the comment before the first line
-/// contains the column names if it has as many cells as the table.
-/// `text` is UTF-8. \throws Error that names `path`, for a line with more or fewer cells and for a table
-/// without rows.
+/// there is one name fewer than columns, as in tables that R writes, the first column has no name. Otherwise,
+/// the comment before the first line contains the column names if it has as many cells as the table. `text`
+/// is UTF-8. \throws Error that names `path`, for a line with more or fewer cells and for a table without
+/// rows.
 TextTable read_text_table(const std::string& path, const std::string& text);
 
-/// Returns the result of read_spectrum_table() for a file's text.
+/// Returns the result of read_spectrum_table() for the text of the file `path`.
 SpectrumTable spectrum_table(const std::string& path, const std::string& text,
                              const std::vector<std::string>& needed,
                              const std::vector<std::string>& optional);

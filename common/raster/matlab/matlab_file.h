@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Reads the variables of MATLAB's .mat files. Values are in the order of the file, in which the first
-// subscript varies fastest. This code reads versions 4 and 5, with or without compression; GDAL reads version
-// 7.3, which is HDF5. The library libmatio (1.5.23) is not used, because it returns invented values for a
-// truncated file, and decompresses a variable from its beginning for each block. Source: MathWorks, "MAT-File
-// Format" (R2023b).
+// Reads the variables of MATLAB's .mat files. Values are returned in the order of the file, in which the
+// first subscript varies fastest. This code reads versions 4 and 5, with or without compression; GDAL reads
+// version 7.3, which is HDF5. The library libmatio (1.5.23) is not used, because it returns invented values
+// for a truncated file, and decompresses a variable from its beginning for each block. Source: MathWorks,
+// "MAT-File Format" (R2023b).
 #pragma once
 
 #include <gdal.h>
@@ -30,8 +30,9 @@ struct MatlabVariable {
 
     /// The position of the variable's data.
     struct Place {
-        /// Position and length in the file. For compressed data: position and length in the decompressed
-        /// bytes of the part that begins at byte `from` of the file and has `from_bytes` bytes.
+        /// Position and length of the data in bytes. For data that are not compressed, `at` is a position in
+        /// the file. For compressed data, it is a position in the decompressed content of a part of the file,
+        /// which begins at byte `from` and has `from_bytes` bytes.
         uint64_t at = 0, bytes = 0;
         bool compressed = false;
         uint64_t from = 0, from_bytes = 0;
@@ -89,8 +90,8 @@ struct MatlabName {
     std::string path;
     std::string variable; ///< empty: the name does not include a variable
 };
-/// Splits a name into file and variable; nullopt if the file is not a MATLAB file. If a file is called
-/// "scene.mat:cube", the name means this file.
+/// Splits a name into file and variable; nullopt if the file is not a MATLAB file. If a file with the name
+/// "scene.mat:cube" exists, the name means this file.
 std::optional<MatlabName> matlab_name(const std::string& name);
 
 } // namespace hsi::raster

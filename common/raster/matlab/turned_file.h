@@ -13,8 +13,8 @@
 
 namespace hsi::raster {
 
-/// The position of the band subscript. last: (line, sample, band); first: (band, line, sample); second:
-/// (line, band, sample).
+/// The position of the band subscript among the subscripts of an array. last: (line, sample, band); first:
+/// (band, line, sample); second: (line, band, sample).
 enum class BandsStand { last, first, second };
 
 /// The lengths of an array and the order of its subscripts, of which the first varies fastest in the file.
@@ -28,14 +28,14 @@ std::string folder_of_scratch();
 
 class TurnedFile {
   public:
-    /// `memory`: bytes for the part of the array that is collected before it is written to the temporary
-    /// file.
+    /// `memory`: bytes for a part of the array, which is collected in memory before it is written to the
+    /// temporary file.
     TurnedFile(std::shared_ptr<const MatlabFile> file, MatlabVariable variable, const TurnedShape& shape,
                int64_t memory = int64_t{16} << 20)
         : m_source(std::move(file)), m_variable(std::move(variable)), m_shape(shape), m_memory(memory) {}
 
     /// Reads a line of a band, both counted from 0, in the variable's type. The first call creates the
-    /// temporary file, which needs `memory` bytes and 6 MB more. Thread-safe. \throws Error if the source is
+    /// temporary file; this takes `memory` bytes and 6 MB more. Thread-safe. \throws Error if the source is
     /// damaged, or if the disk has too little space for the temporary file.
     void read_line(int64_t band, int64_t line, void* values);
 

@@ -22,13 +22,13 @@ class EnviHeader {
     EnviHeader() = default;
     /// Parses a header. Lines that are not fields (the word ENVI, comments) are skipped, also within braces.
     /// Text that is not UTF-8 is read as Windows-1252. If a key occurs several times, the last value is used.
-    /// For fields with a single number or word, quotes, braces and comments are removed, and whole numbers
-    /// are written without an exponent (1e3 becomes 1000). If such a field has a list of equal values, this
-    /// value is used.
-    /// Known lists are converted to {a, b, c}. They may have the form of Python, numpy or pandas ([..], (..),
-    /// Index([..]), with blanks instead of commas, in several lines). They may also have semicolons, or lack
-    /// braces. A single gain, offset or FWHM applies to all bands. A list of band or class names with a wrong
-    /// length is not a field, but is reported by unreadable().
+    /// In fields that need a single number or word, quotes, braces and comments are removed, and whole
+    /// numbers are written without an exponent (1e3 becomes 1000). If such a field contains a list of equal
+    /// values, this value is used. Lists in known fields are converted to the form {a, b, c}. In the file,
+    /// they may have the form of Python, numpy or pandas ([..], (..), Index([..]), with blanks instead of
+    /// commas, in several lines). They may also have semicolons, or lack braces. A single gain, offset or
+    /// FWHM applies to all bands. If a list of band names or class names has a wrong length, the header gets
+    /// no such field, and unreadable() reports the list.
     static EnviHeader parse(std::string_view text);
     /// Returns the text of the header, which begins with the word ENVI. Values that exceed GDAL's limit for
     /// text lines are put in braces and continue on the next line.
@@ -46,8 +46,8 @@ class EnviHeader {
     const std::vector<std::string>& unreadable() const { return m_unreadable; }
 
   private:
-    /// Completes fields that depend on other fields: expands one gain for all bands, and checks the number of
-    /// names.
+    /// Completes fields that depend on other fields: repeats a single gain, offset or FWHM for all bands, and
+    /// checks the number of names.
     void complete_lists();
 
     std::vector<EnviField> m_fields;
@@ -81,8 +81,9 @@ std::optional<double> envi_number(std::string_view text);
 std::string envi_list_text(const std::vector<std::string>& elements);
 
 /// Returns the class names in the order of the class values; empty if the header does not have names. GDAL
-/// and other readers split "class names" at every comma, so this field contains the names without commas.
-/// Names with commas are stored in quotes in an additional field of the suite (quoted_names_field).
+/// and other readers split the field "class names" at every comma, so commas are removed from the names in
+/// this field. If a name contains a comma, all names are also stored, in quotes where needed, in a field of
+/// this project (quoted_names_field).
 std::vector<std::string> envi_class_names(const EnviHeader& header);
 /// Sets the field quoted_names_field if `names` contains a name with a comma; otherwise removes the field.
 void set_quoted_class_names(EnviHeader& header, const std::vector<std::string>& names);

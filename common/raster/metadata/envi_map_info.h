@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Reads the position and the SRS from "map info" and "projection info" of an ENVI header, in the spellings
-// that people and programs use. GDAL's driver supports only one spelling. For other spellings, it assumes the
-// northern hemisphere, WGS 84 and 0.
+// that people and programs use. GDAL's driver supports only one spelling. For other spellings, the driver
+// assumes the northern hemisphere, WGS 84 and the number 0.
 #pragma once
 
 #include "raster/metadata/envi_header.h"

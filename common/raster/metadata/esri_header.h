@@ -13,8 +13,8 @@ namespace hsi::raster {
 struct EsriFacts {
     std::vector<std::string> wavelengths; ///< numbers after the key WAVELENGTHS, which cameras write
     std::string wavelength_units;         ///< value of WAVELENGTH_UNITS; empty: unknown
-    /// Notes about missing keys and keys that contradict the file size, with the assumptions. The file name
-    /// is not included.
+    /// Notes about missing keys, about keys that contradict the file size, and about the assumptions that
+    /// replace them. The notes do not contain the file name.
     std::vector<std::string> notes;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // All facts about a scene except its pixels. They are read from any GDAL dataset, cut to the selected bands
-// and the window, and written to any other dataset. Formats store band metadata in different forms, all of
-// which are read and written. The forms are band items (wavelength, wavelength_units, fwhm, bbl), the ENVI
-// header or domain, the IMAGERY domain, and dataset items with one element per band.
+// and the window, and written to any other dataset. Formats store band metadata in different forms, and this
+// code reads and writes all of them. The forms are band items (wavelength, wavelength_units, fwhm, bbl), the
+// ENVI header or domain, the IMAGERY domain, and dataset items with one element per band.
 #pragma once
 
 #include "core/rect.h"
@@ -23,13 +23,14 @@
 
 namespace hsi::raster {
 
-/// Metadata items by domain, as GDAL stores them: "KEY=value", or a whole document in domains that begin with
-/// xml:.
+/// Metadata items by domain, as GDAL stores them. An item is "KEY=value" or, in domains whose names begin
+/// with xml:, a whole document.
 using MetadataDomains = std::map<std::string, std::vector<std::string>>;
 
-/// The number of a band (from 1 on) in the scene from which a file was made. The number is written if the
-/// file has only some bands of that scene and no wavelengths to identify them. It is an item of the band, or
-/// in an ENVI file a list in the header.
+/// The number of a band (from 1 on) in the scene from which a file was made. The numbers are written if the
+/// file has only some bands of that scene, or another order, and not all wavelengths are known.
+/// source_band_item is the name of an item of each band; source_band_field is the name of a list in an ENVI
+/// header.
 inline constexpr const char* source_band_item = "HSI_SOURCE_BAND";
 inline constexpr const char* source_band_field = "band numbers";
 
@@ -60,7 +61,8 @@ struct GroundControlPoint {
 struct SceneMetadata {
     std::string driver;
     int file_bands = 0;
-    /// Window in pixels of the file. The georeference refers to the whole file until it is written.
+    /// The window of the scene in pixels of the file. srs, geotransform and gcps refer to the whole file;
+    /// write_metadata() converts them to the window.
     Rect window;
     std::shared_ptr<const OGRSpatialReference> srs, gcp_srs;
     std::optional<std::array<double, 6>> geotransform;
@@ -78,15 +80,18 @@ struct SceneMetadata {
     bool window_geotransform(double (&gt)[6]) const;
 };
 
-/// Returns the band numbers to store in an output: the numbers that the scene states, or else the numbers in
-/// the file. Empty if the numbers are not needed because all wavelengths are known, or because the output has
-/// all bands of the file in the same order.
+/// Returns the band numbers to store in an output: the numbers that the file of the scene states
+/// (source_band_item), or else the numbers of the bands in this file. Empty if the numbers are not needed:
+/// all wavelengths are known, or the file states no numbers and the output has all its bands in the same
+/// order.
 std::vector<int> told_band_numbers(const SceneMetadata& scene);
 
-/// Returns true if a band has a scale other than 1 or an offset other than 0, since some drivers return 1 and
-/// 0 by default. Gains and offsets in the ENVI header are not considered.
+/// Returns true if a band has a scale other than 1 or an offset other than 0. Scale 1 and offset 0 do not
+/// count, because some drivers return them by default. Gains and offsets in the ENVI header are not
+/// considered.
 bool has_own_scales(const SceneMetadata& scene);
-/// Scale, offset and unit of the selected bands, from the metadata of the bands or from the ENVI header.
+/// Scale, offset and unit of the selected bands. If `own_scales` is true (has_own_scales()), scale and offset
+/// come from the metadata of the bands, otherwise from the ENVI header.
 struct BandScales {
     std::vector<double> scale, offset; ///< one value per band
     std::vector<std::string> unit;
@@ -103,9 +108,9 @@ SceneMetadata read_metadata(GDALDataset& dataset, int depth = 0);
 /// header of the dataset.
 std::optional<std::array<double, 6>> geotransform_of(GDALDataset& dataset, const EnviHeader& header);
 
-/// Returns the code of an SRS, such as "EPSG:32611"; empty if no code is found. The SRS need not state its
-/// code: an SRS that differs only in its name is found as well (GDAL names the SRS of ENVI's map info
-/// "unnamed").
+/// Returns the code of an SRS, such as "EPSG:32611"; empty if no code is found. If the SRS does not state its
+/// code, the code of an SRS that differs only in its name is used. GDAL, for example, names the SRS of ENVI's
+/// map info "unnamed".
 std::string code_of_srs(const OGRSpatialReference& srs);
 
 /// Returns the scene with other bands. The metadata of the old bands is dropped; all other metadata is kept.
@@ -116,25 +121,27 @@ std::optional<NodataValue> nodata_of(GDALRasterBand& band);
 
 /// Writes the georeference of the window and the metadata domains. With same_bands, also writes all metadata
 /// of the bands; the destination then has as many bands as `scene.bands`. ENVI fields are not written to an
-/// ENVI destination, because GDAL's driver drops some fields and repeats others in a side file.
-/// finish_envi_header() adds these fields after the dataset was closed.
+/// ENVI destination, because GDAL's driver omits some fields and repeats others in a side file.
+/// finish_envi_header() makes the header with these fields after the dataset was closed.
 void write_metadata(const SceneMetadata& scene, bool same_bands, GDALDataset& destination);
 
 /// Sets scale and offset of a band. Does nothing for FITS files, because GDAL's driver applies the scale when
 /// it reads, and rounds integers.
 void set_scale(GDALRasterBand& band, std::optional<double> scale, std::optional<double> offset);
 
-/// Writes the metadata of band `index` of the scene to one band of a destination whose other bands are new.
+/// Writes the metadata of band `index` of the scene to `destination`, a band of a dataset whose other bands
+/// do not come from the scene.
 void write_band_metadata(const SceneMetadata& scene, size_t index, GDALRasterBand& destination);
 
-/// Returns the fields of scene.envi that are valid for the output. Lists are cut to the selected bands, or
-/// left out if the bands are new. Fields about storage and georeference are left out.
+/// Returns the ENVI header fields that an output inherits from the scene: the fields of scene.envi without
+/// those about storage and georeference. If `same_bands` is true, lists are cut to the selected bands;
+/// otherwise the bands are new, and lists and fields about bands are left out.
 EnviHeader inherited_envi_fields(const SceneMetadata& scene, bool same_bands);
 
 /// Returns the header text that GDAL wrote (`written`), completed with the ENVI fields of the scene.
 std::string finish_envi_header(const std::string& written, const SceneMetadata& scene, bool same_bands);
 
-/// Returns whether wavelengths up to `largest` are declared as nanometres but must be micrometres, because
+/// Returns true if wavelengths up to `largest` are declared as nanometres, but must be micrometres because
 /// they are below 100. This is the most common error in units.
 bool are_micrometres(double largest, const std::string& units);
 
@@ -156,7 +163,7 @@ std::string item_value(const std::string& item);
 const std::string* find_item(const std::vector<std::string>& items, const char* key);
 /// Returns the value of an item in a domain, as find_item() finds it; empty if the item does not exist.
 std::string value_of(const MetadataDomains& domains, const char* domain, const char* key);
-/// Replaces the item with that key, or adds it.
+/// Replaces the value of the item with this key, or adds the item.
 void set_item(std::vector<std::string>& items, const std::string& key, const std::string& value);
 
 CPLStringList to_csl(const std::vector<std::string>& items);

@@ -23,12 +23,12 @@ std::vector<std::string> unit_notes(const SceneMetadata& scene);
 /// Returns the number of elements of the field `key` in the ENVI header or domain, with or without braces; 0
 /// if the field does not exist.
 size_t band_list_size(const SceneMetadata& scene, const std::string& key);
-/// Returns whether the length of the list `key` in the ENVI header or domain differs from the number of bands
-/// in the file. Tools and outputs ignore such a list.
+/// Returns true if the list `key` in the ENVI header or domain does not have one element per band of the
+/// file. Tools and outputs ignore such a list.
 bool is_wrong_band_list(const SceneMetadata& scene, const std::string& key);
 
-/// Returns the band name in the header. GDAL's ENVI driver appends the wavelength to the name; the wavelength
-/// is removed here. If the driver used only the wavelength as the name, the result is empty.
+/// Returns the name of a band as the file's header states it. GDAL's ENVI driver appends the wavelength to
+/// the name, and this function removes it. Empty if the driver has used the wavelength as the name.
 std::string plain_band_name(const BandMetadata& band);
 
 /// Sets the wavelength, FWHM and bad band list of all bands of `scene`, as text and as numbers. The domains
@@ -44,18 +44,19 @@ struct SpectralTexts {
 };
 SpectralTexts spectral_texts(const SceneMetadata& scene);
 
-/// Returns a value in micrometres for the domain IMAGERY. If `units` are micrometres, this is the text in the
-/// file.
+/// Returns a wavelength or FWHM in micrometres, as the domain IMAGERY requires. `text` is the value in the
+/// file in `units`, and `nanometres` the same value in nanometres. If `units` are micrometres, `text` is
+/// returned unchanged.
 std::string micrometres(const std::string& text, double nanometres, const std::string& units);
 
 /// Returns the warning about `count` invalid FWHM, the first of which is `width` in band `band`.
 std::string no_widths(int band, const std::string& width, size_t count);
 
 /// Returns the warning about implausible FWHM; empty if all are plausible. A FWHM is implausible if it is
-/// wider than twice the wavelength of the band. It is also implausible if it is wider than the range of all
-/// wavelengths and than 20 times the distance to the next band. Such values usually have another unit. Both
-/// lists have one value per band (NaN if unknown), or are empty. `numbers` are the band numbers; empty for 1,
-/// 2, 3 ...
+/// larger than twice the wavelength of the band. It is also implausible if it is larger than the range of all
+/// wavelengths, and larger than 20 times the distance to the neighbouring bands. Such values usually have
+/// another unit. Both lists have one value per band (NaN if unknown), or are empty. `numbers` are the band
+/// numbers; empty for 1, 2, 3 ...
 std::string doubtful_widths(const std::vector<double>& wavelengths_nm, const std::vector<double>& fwhm_nm,
                             const std::vector<int>& numbers = {});
 

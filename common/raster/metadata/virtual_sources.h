@@ -8,10 +8,9 @@
 
 namespace hsi::raster {
 
-/// Copies wavelengths, FWHM, units and the bad band list from the sources to the bands of a VRT without
-/// wavelengths. All sources of a band must have the same wavelength; otherwise, a note names the band and
-/// nothing is copied. Bands with a pixel function are unchanged. `depth` is the nesting depth of this VRT
-/// within VRTs.
+/// Copies wavelengths, FWHM, units and the bad band list from the sources to the bands of a VRT that states
+/// no wavelengths. If the sources of a band have different wavelengths, nothing is copied, and a note names
+/// the band. Bands with a pixel function are unchanged. `depth` is the nesting depth of this VRT within VRTs.
 void take_from_sources(GDALDataset& vrt, SceneMetadata& scene, int depth);
 
 } // namespace hsi::raster

@@ -48,9 +48,9 @@ struct UnitChoice {
     const WavelengthUnit* unit = nullptr; ///< null: the wavelengths are unknown
     std::string note;                     ///< empty if the stated unit is used
 };
-/// Returns the unit of wavelengths whose field of units is `field`. `least` and `largest` are the range of
-/// the positive values. If the field does not state a unit, the largest value decides: metres below 0.001,
-/// micrometres below 100, otherwise nanometres.
+/// Chooses the unit of wavelengths. `field` is the text that states the unit, and `least` and `largest` are
+/// the range of the positive values. If `field` does not state a unit, the largest value decides: metres
+/// below 0.001, micrometres below 100, otherwise nanometres.
 UnitChoice chosen_unit(const std::string& field, double least, double largest);
 
 /// Returns a warning about wavelengths outside 100 nm to 100 um, which no imaging spectrometer measures;
@@ -62,8 +62,8 @@ std::string doubtful_wavelengths(const std::vector<double>& wavelengths_nm,
 /// the word "wavenumber".
 std::vector<std::string> words_of(const std::string& name);
 bool one_of(const std::string& word, std::initializer_list<const char*> list);
-/// Removes "cm-1" or a similar spelling from the text. Returns true if the text contained one, and sets
-/// `place` to its position.
+/// Removes "cm-1", or another spelling of this unit, from the text. Returns true if the text contained such a
+/// spelling, and sets `place` to its position.
 bool take_wavenumber_unit(std::string& text, size_t* place = nullptr);
 /// Returns the unit that a word of words_of() denotes; null for other words.
 const WavelengthUnit* word_unit(const std::string& word);

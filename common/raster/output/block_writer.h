@@ -15,9 +15,10 @@
 
 namespace hsi::raster {
 
-/// If a GeoTIFF stores the blocks of each band separately, this class assembles whole blocks and writes each
-/// block once. GDAL's block cache is not used for these blocks, because it would write unfinished blocks when
-/// memory is short. In other formats, RasterIO writes each tile with all bands in one call.
+/// If a GeoTIFF stores the blocks of each band separately, and two rows of blocks fit into `memory`, this
+/// class assembles whole blocks and writes each block once. GDAL's block cache is not used for these blocks,
+/// because it would write unfinished blocks when memory is short. Otherwise, RasterIO writes each tile with
+/// all bands.
 class BlockWriter {
   public:
     /// `memory`: bytes that unfinished blocks may use.
@@ -28,11 +29,12 @@ class BlockWriter {
 
     /// Returns the bytes of one row of blocks with all bands.
     uint64_t row_bytes() const;
-    /// Returns the memory for unfinished blocks, or for GDAL's block cache if it is used instead. A tile may
-    /// overlap two rows of blocks.
+    /// Returns the bytes that unfinished blocks take, or the bytes that GDAL's block cache needs if it is
+    /// used instead. They are enough for two rows of blocks, because a tile may overlap two rows, but at most
+    /// `memory`.
     uint64_t wanted_bytes() const;
-    /// Returns the size of the blocks that tiles should cover completely; empty if whole rows of blocks fit
-    /// in memory.
+    /// Returns the size of the blocks whose borders tiles should follow. Empty if tiles need not follow
+    /// blocks: rows of blocks are assembled, or a block is as wide as the raster.
     stream::BlockLayout layout() const;
 
   private:

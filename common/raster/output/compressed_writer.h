@@ -25,11 +25,11 @@
 
 namespace hsi::raster {
 
-/// Assembles rows of blocks from tiles that arrive in any order. As many rows as `memory` allows are in
-/// memory, the other rows are in an unnamed file next to the output. After a thread has delivered a tile, it
-/// compresses blocks of complete rows before it continues. Blocks are always written in the same order: row
-/// by row, within a row band by band, and from left to right. Therefore the bytes of the file do not depend
-/// on tiles, threads or memory. One mutex guards most members.
+/// Assembles rows of blocks from tiles that arrive in any order. As many rows as Options::memory allows are
+/// in memory. The other rows are in an unnamed file next to the output. After a thread has delivered a tile,
+/// it compresses blocks of complete rows before it continues. Blocks are always written in the same order:
+/// row by row, within a row band by band, and from left to right. The bytes of the file therefore do not
+/// depend on tiles, threads or memory. One mutex guards most members.
 class CompressedWriter {
   public:
     struct Options {
@@ -39,7 +39,8 @@ class CompressedWriter {
         BlockCoding coding;
         uint64_t memory = 0; ///< bytes for unfinished rows and for the blocks of the threads
         int threads = 1;     ///< number of threads that compress
-        /// True: tiles arrive from one thread at a time, so further threads are started for compression.
+        /// True: only one thread at a time calls write(), so this class starts further threads for
+        /// compression.
         bool helped = false;
         const CancelFlag* cancel = nullptr; ///< must outlive the writer
     };
@@ -49,13 +50,15 @@ class CompressedWriter {
     CompressedWriter& operator=(const CompressedWriter&) = delete;
     ~CompressedWriter();
 
-    /// Writes a tile, and replaces NaN by nodata in `src`. Thread-safe. \throws Error.
+    /// Writes a tile. Thread-safe. The call may change the values in `src` to the stored ones (StoreRule).
+    /// \throws Error.
     void write(const Rect& core, const CubeView<float>& src);
     /// Compresses the remaining blocks on all threads, and enters the positions of all blocks into the file.
     /// Call it after the last tile. Pixels that no tile has covered become 0. \throws Error and Cancelled.
     void finish();
 
-    /// Returns the bytes of options.memory that the writer needs in normal use.
+    /// Returns how many of Options::memory bytes the writer uses: for rows of unfinished blocks and for the
+    /// blocks of the threads.
     uint64_t wanted_bytes() const;
 
   private:

@@ -14,16 +14,17 @@ class GrownLines {
     /// `line_bytes`: bytes per line. The lines are contiguous from the beginning of the file.
     explicit GrownLines(int64_t line_bytes) : m_line_bytes(line_bytes) {}
 
-    /// Records the lines up to `lines`, the number of lines written so far. \throws Error if another process
-    /// has truncated the file, or has changed the first line or the last line of the earlier ones.
+    /// Records the check sums of lines that were written since the last call; `lines` is the number of all
+    /// lines written so far. \throws Error if another process has truncated the file, or has changed the
+    /// first or the last of the lines that were recorded before.
     void add(const std::string& path, int64_t lines);
     /// Checks all recorded lines. \throws Error if another process has truncated the file, changed a line, or
     /// appended data.
     void check(const std::string& path) const;
 
   private:
-    /// Returns the CRC-32 of each line in [first, last). The list is shorter if lines are missing in the
-    /// file.
+    /// Returns the CRC-32 of each line in [first, last). The list is shorter if the file ends before the last
+    /// of these lines.
     std::vector<uint32_t> sums_of(const std::string& path, int64_t first, int64_t last) const;
     void check(const std::string& path, int64_t first, int64_t last) const;
 

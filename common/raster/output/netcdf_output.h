@@ -11,14 +11,17 @@
 
 namespace hsi::raster {
 
-/// Adds creation options that prevent the driver from writing latitudes and longitudes, if `like` has neither
-/// a projected nor a geographic SRS. `bytes`: total bytes of all pixels.
+/// If `like` has neither a projected nor a geographic SRS, adds a creation option that prevents the driver
+/// from writing latitudes and longitudes. For large files, also selects a format that can store other
+/// coordinates after the pixels. `bytes`: total bytes of all pixels.
 void add_netcdf_options(GDALDataset& like, uint64_t bytes, CPLStringList& list);
-/// Reserves space in the header of a file that is copied from `stage`. Without this space, finish_netcdf()
-/// would have to move all pixels to extend the header.
+/// Makes the driver reserve space in the header of the file that it copies from `stage`, by adding blanks to
+/// the history of `stage`. Without this space, finish_netcdf() would have to move all pixels to extend the
+/// header. Does nothing if the SRS is projected or geographic.
 void reserve_netcdf_header(GDALDataset& stage);
-/// Corrects the complete file `path`. Adds coordinates x and y if add_netcdf_options() has suppressed them,
-/// and replaces the temporary path in the history by `destination`.
+/// Corrects the complete file `path`; `like` describes the raster. Replaces the temporary path in the history
+/// by `destination`. Adds the coordinates x and y if the SRS is neither projected nor geographic and the
+/// raster is not rotated. Ignores errors, because the file is already complete.
 void finish_netcdf(const std::string& path, const std::string& destination, GDALDataset& like);
 
 } // namespace hsi::raster

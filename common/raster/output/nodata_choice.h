@@ -11,7 +11,8 @@
 
 namespace hsi::raster {
 
-/// Returns the nodata value -dstnodata in the type of the output; nullopt if the type cannot represent it.
+/// Returns `value`, the number given with -dstnodata, as a nodata value; nullopt if the type of the output
+/// cannot represent it.
 std::optional<NodataValue> fitting(double value, SampleType type);
 
 /// The nodata values of a scene, which an output inherits.
@@ -20,9 +21,10 @@ struct SourceNodata {
     std::vector<NodataValue> values; ///< nodata values of the scene's bands, in band order
 };
 
-/// Returns the nodata value of an output; nullopt if no pixel can be missing. The first of these is used:
-/// -dstnodata, the value in `spec`, the first value of the source that the type can represent, and a default
-/// value of the type.
+/// Returns the nodata value of an output. The first value that exists is used: -dstnodata, the value in
+/// `spec`, the first value of the source that the type can represent, a default value of the type. nullopt if
+/// -dstnodata and `spec` state no value and no pixel can be missing, or if the type cannot represent the
+/// value that they state.
 std::optional<NodataValue> choose_nodata(const OutputOptions& options, const OutputSpec& spec,
                                          const SourceNodata& source, SampleType type);
 

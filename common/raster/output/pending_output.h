@@ -46,7 +46,7 @@ struct PendingOutput {
     std::unique_ptr<CompressedWriter> compressed;
     std::unique_ptr<BlockWriter> blocks;
 
-    /// The state of a growing output that other processes can see.
+    /// The state of a growing output after other processes can read it.
     struct Shown {
         std::string path, header, scratch;     ///< scratch: temporary path of a new header
         std::string before_lines, after_lines; ///< text of the header before and after the number of lines
@@ -66,8 +66,8 @@ struct PendingOutput {
 
     bool copies() const { return !stage.empty(); }
     Error failure(const std::string& reason, const std::string& advice = {}) const;
-    /// Calls make() on the root rank. The other ranks receive the facts that they need to write into the
-    /// root's file. All ranks must call this function.
+    /// Makes the file: calls make() on the root rank, and sends the other ranks the facts that they need to
+    /// write into the root's file. All ranks must call this function.
     void make_together();
     uint64_t cache_bytes() const;
     stream::BlockLayout layout() const;
@@ -89,39 +89,43 @@ struct PendingOutput {
     uint64_t memory() const; ///< bytes for unfinished blocks
     /// Creates the file with its metadata, and the writer of its pixels.
     void make();
-    /// Writes nodata, metadata and legend into the dataset.
+    /// Writes all facts except pixels into the dataset (describe_output()).
     void describe();
     void discard_unwritable_stdout() const;
     void check(const GdalErrors& errors) const;
     void check_written(const std::string& path) const;
     void check_xml(const std::string& path) const;
     void check_side_files() const;
-    /// Checks the finished file and its side files, and warns if the format has lost facts. keeps_metadata:
-    /// the result of complete_file().
+    /// Checks the finished file and its side files, and warns if the format has lost facts. `keeps_metadata`
+    /// is the result of complete_file(); false: the metadata must also be compared.
     void check_finished(bool keeps_metadata) const;
-    /// Warns about values that the type cannot represent, and about valid values that equal nodata.
+    /// Warns about values that the type could not represent, and about valid values that were changed because
+    /// they equal nodata.
     void warn_of_lost_values(const StoreRule::Lost& lost) const;
-    /// Warns if the finished file does not have the nodata value.
+    /// Warns if the finished file lacks the nodata value, or has a nodata value that was not requested.
     void warn_of_lost_nodata(const WrittenRaster& written) const;
     /// Warns if the finished file does not have the position of the scene.
     void warn_of_lost_place(const WrittenRaster& written) const;
     /// Warns if the finished file lacks metadata.
     void warn_of_lost_metadata(const WrittenRaster& written) const;
-    /// Returns a dataset without pixels that has all metadata of the output.
+    /// Returns a VRT in memory, without pixels, that has all metadata of the output.
     DatasetHandle described() const;
-    /// Writes metadata that the format cannot store to a side file, if the driver reads side files. Returns
-    /// true if the finished file itself contains all metadata.
+    /// Finds out which metadata the finished file `path` lacks, and writes it to a side file (.aux.xml) if
+    /// the driver reads this file. Returns true if the finished file contains all metadata.
     bool keep_metadata(const std::string& path) const;
-    /// Closes GDAL's dataset, and makes format-specific additions to the file. `errors`: all of GDAL's errors
-    /// for this output. Returns the result of keep_metadata().
+    /// Closes GDAL's dataset, copies a stage to its format, and makes format-specific additions to the file.
+    /// `errors` has collected all of GDAL's errors for this output. Returns the result of keep_metadata();
+    /// false for standard output.
     bool complete_file(const GdalErrors& errors);
-    /// Registers side files of an old file at the destination, which are removed when the new file appears.
+    /// Lists the side files of an old file at the destination, so that they are removed when the new file
+    /// appears.
     void set_stale_files() const;
-    /// Makes a growing output visible under its final name.
+    /// Completes the header of a growing output, and gives its files their final names.
     void show();
     /// Writes the header of a visible growing output to `path`, with the current number of lines.
     void write_shown_header(const std::string& path) const;
-    /// Commits a growing output that is already visible.
+    /// Ends a growing output that already has its final name: checks that other programs have not changed it,
+    /// and writes its STAC Item.
     void conclude_shown(const StoreRule::Lost& lost);
     /// Passes a complete and verified output to the run, which publishes all outputs together. Without a run,
     /// the output is published at once.
@@ -138,7 +142,8 @@ struct PendingOutput {
     /// Returns the XML text of a VRT without pixels that describes the output.
     std::string description_xml();
 
-    /// Prepares the writer of a TIFF that GDAL has created at `path`; `made` is the target of this TIFF.
+    /// Prepares the writer of a TIFF that GDAL has created at `path` without blocks. `made` is the target of
+    /// this TIFF, which may be a stage.
     void open_tiff_writer(const Target& made, const std::string& path,
                           const std::optional<BlockCoding>& coding);
     void open_writer();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Describes an output raster as an Item of a SpatioTemporal Asset Catalog (STAC 1.1.0). An Item contains
-// place, time, bands, classes and processing, with which catalogues find scenes.
+// Describes an output raster as an Item of a SpatioTemporal Asset Catalog (STAC 1.1.0). An Item states place,
+// time, bands, classes and processing, so that catalogues can find the scene.
 // https://github.com/radiantearth/stac-spec
 #pragma once
 
@@ -15,7 +15,7 @@
 namespace hsi::raster {
 
 /// Checks the STAC Item that `options.stac` requests, before the computation. Throws Error or UsageError for
-/// an invalid path or time, for an output that is not a file, and for several outputs of the same kind.
+/// an invalid path or time, for an output that is not a file, and for a run that writes several rasters.
 void check_stac_item(const OutputOptions& options);
 
 /// Returns the text of the Item. `described` has all metadata of the output, and `files` are the final names

@@ -9,8 +9,9 @@
 
 namespace hsi::raster {
 
-/// Adds metadata to `stage` that the driver needs for the copy but cannot derive. Call this function when the
-/// stage has all its metadata.
+/// Changes the metadata of `stage` so that the netCDF driver copies it correctly: a position, the name and
+/// coordinates of the band axis, and properties that are the same for all bands. Does nothing for other
+/// drivers. Call it when the stage has all its metadata.
 void prepare_stage(const Target& target, GDALDataset& stage);
 
 } // namespace hsi::raster

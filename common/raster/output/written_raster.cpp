@@ -492,7 +492,7 @@ bool close_written(DatasetHandle dataset, bool pixels) {
         dataset->GetRasterBand(1)->RasterIO(GF_Read, 0, 0, 1, 1, pixel, 1, 1, GDT_CFloat32, 0, 0, nullptr) !=
             CE_None)
         good = false;
-    // Before GDAL 3.7, files are stdio streams, and GDAL ignores errors when it closes them.
+    // Before GDAL 3.13, files are stdio streams, and GDAL ignores errors when it closes them.
     if (std::fflush(nullptr) != 0) good = false;
 #if GDAL_VERSION_NUM >= GDAL_COMPUTE_VERSION(3, 7, 0)
     return GDALClose(GDALDataset::ToHandle(dataset.release())) == CE_None && good;

@@ -15,9 +15,10 @@
 
 namespace hsi::raster {
 
-/// Returns true if the corners of a file are within a tenth of a pixel of the expected positions. The SRS of
-/// the file may have other names and another false easting. If `srs` or `found_srs` is null, only the
-/// geotransforms are compared.
+/// Returns true if the corners of a file are within a tenth of a pixel of their expected positions. `wanted`
+/// and `srs` describe the expected position, `found` and `found_srs` the position in the file. The two SRS
+/// may have different names and different false eastings. If one of them is null, only the geotransforms are
+/// compared.
 bool same_place(const double (&wanted)[6], const double (&found)[6], int64_t samples, int64_t lines,
                 const OGRSpatialReference* srs, const OGRSpatialReference* found_srs);
 
@@ -26,8 +27,8 @@ bool same_place(const double (&wanted)[6], const double (&found)[6], int64_t sam
 class WrittenRaster {
   public:
     explicit WrittenRaster(const std::string& path);
-    /// Returns a description of the fault; empty if the raster has this shape and bands that can store all
-    /// values of the type.
+    /// Returns the fault of the file, for a message; empty if the raster has this shape and its bands can
+    /// store all values of the type.
     std::string fault(const stream::CubeShape& shape, GDALDataType type) const;
     /// Returns true if a TIFF has blocks that were not written. Call it only if fault() is empty.
     bool lacks_blocks() const;
@@ -35,17 +36,17 @@ class WrittenRaster {
     std::optional<NodataValue> number_for_nodata() const;
     /// Returns true if every band has this nodata value. Call it only if fault() is empty.
     bool keeps(const NodataValue& nodata) const;
-    /// Returns the part of the position of `scene` that the file has lost, for a message, such as "the SRS";
-    /// empty if nothing is lost. Another form of the same position is accepted, because some formats change
-    /// the form. Call it only if fault() is empty.
+    /// Returns which part of the position of `scene` the file has lost, for a message, such as "the SRS";
+    /// empty if the file has the position. Another form of the same position is accepted, because some
+    /// formats change the form. Call it only if fault() is empty.
     std::string lost_place(const SceneMetadata& scene) const;
     /// Returns which facts of `wanted` are missing in the file, for a message, such as "the wavelengths".
     /// `wanted` was read from a dataset that stores all metadata. Position and nodata are not included; see
     /// lost_place() and keeps(). Call it only if fault() is empty.
     std::vector<std::string> lost(const SceneMetadata& wanted) const;
     /// Returns the text of GDAL's side file (.aux.xml), to which the facts that lost() reports were added.
-    /// `side_file` is the existing text, which may be empty. This is needed because some drivers read side
-    /// files but do not write metadata of an existing file to them, such as the netCDF driver.
+    /// `side_file` is the existing text, which may be empty. This is needed because some drivers, such as
+    /// netCDF, read side files but do not write metadata of an existing file to them.
     std::string with_lost(const SceneMetadata& wanted, const std::string& side_file) const;
     GDALRasterBand* band(int index) const; ///< `index` counts from 0; call it only if fault() is empty
 
@@ -58,7 +59,7 @@ class WrittenRaster {
 /// Writes the remaining data of the dataset, and closes it. Returns false if something was not written to the
 /// disk; GDAL's reason, if any, is in the GdalErrors of this thread. From GDAL 3.13 on, the last kilobytes of
 /// a file are in a buffer of GDAL, and closing does not report a write error. Reading a pixel writes this
-/// buffer and reports errors. `pixels` = false: no pixel is read.
+/// buffer and reports errors. If `pixels` is false, no pixel is read.
 bool close_written(DatasetHandle dataset, bool pixels = true);
 
 } // namespace hsi::raster

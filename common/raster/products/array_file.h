@@ -12,13 +12,14 @@
 
 namespace hsi::raster {
 
-/// Numbers of a list or attribute. `texts` has the digits that each number has in the data type of the file.
+/// The numbers of a list or attribute. `texts` has the digits of each number: the text in the file, or the
+/// shortest text that gives the number in the file's data type.
 struct Numbers {
     std::vector<double> values;
     std::vector<std::string> texts;
     /// Unit of wavelengths that is part of the texts ("450 nm"); otherwise empty.
     std::string unit;
-    /// The content of the list if it does not consist of numbers; otherwise empty.
+    /// A text of the list that is not a number; empty if all are numbers.
     std::string no_numbers;
     size_t size() const { return values.size(); }
 };
@@ -27,7 +28,8 @@ struct Numbers {
 /// use an object at a time.
 class ArrayFile {
   public:
-    /// Returns null if GDAL finds no arrays in `path`. Throws Error for a file that try_hdf() refuses.
+    /// Opens a file. Returns null if GDAL cannot open `path` as a file of arrays. Throws Error for a file on
+    /// which the library crashes (try_hdf()).
     static std::shared_ptr<ArrayFile> open(const std::string& path);
 
     const std::string& path() const { return m_path; }
@@ -38,9 +40,9 @@ class ArrayFile {
     std::shared_ptr<GDALMDArray> array_of(const CubePart& part) const;
     std::vector<std::string> group_names(const std::string& of) const;
 
-    /// Returns the chunk size along each axis of an array; 0 if the array is not chunked. GDAL 3.6's driver
-    /// HDF5 does not provide the chunk sizes; the driver netCDF is then used for a local file, if it is
-    /// installed and can read the file.
+    /// Returns the chunk size along each axis of an array; 0 along axes for which it is unknown, or if the
+    /// array is not chunked. GDAL 3.6's driver HDF5 does not provide the chunk sizes; the driver netCDF is
+    /// then used for a local file, if it is installed and can read the file.
     std::vector<GUInt64> chunks(const std::string& name) const;
 
     /// Returns the numbers of a list (see list_length()), which the file may store as text; empty if the list

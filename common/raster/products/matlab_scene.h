@@ -27,9 +27,9 @@ struct MatlabCube {
 /// \throws Error if the file is damaged, if the variable does not exist, or if none or several variables may
 /// be the scene.
 std::optional<MatlabCube> find_matlab_cube(const std::string& name);
-/// Finds labels or a mask in the same way: an array with two subscripts. Among several arrays, it selects the
-/// array of size `lines` x `samples` (0: unknown), or the only array with whole numbers. Logical arrays are
-/// preferred for a mask, and are used for labels only if there is no other array.
+/// Finds labels or a mask in the same way. They are an array with two subscripts. Among several arrays,
+/// arrays of size `lines` x `samples` (0: unknown) are preferred, then logical arrays for a mask and other
+/// arrays for labels, then arrays of integer types. \throws Error if several arrays remain.
 std::optional<MatlabCube> find_matlab_labels(const std::string& name, int64_t lines, int64_t samples,
                                              bool mask);
 
@@ -38,26 +38,28 @@ std::optional<MatlabCube> find_matlab_labels(const std::string& name, int64_t li
 /// does.
 std::shared_ptr<const Product> matlab_product(const std::string& name);
 
-// The next functions are in matlab_dataset.cpp, because they need classes derived from GDAL's classes. A
+// The next two functions are in matlab_dataset.cpp, because they need classes derived from GDAL's classes. A
 // plugin that is not linked to libgdal cannot contain such classes.
 
-/// Opens a dataset of the driver "MATLAB", which GDAL does not have. At the first read, the pixels are
-/// transposed into an unnamed temporary file, once for all handles. The file is in the folder of CPL_TMPDIR
-/// or TMPDIR (else /var/tmp). This needs a few megabytes of memory. Returns null and \throws as
-/// matlab_product() does.
+/// Opens the scene of a MATLAB file as a GDAL dataset. Its driver is called "MATLAB"; the driver belongs to
+/// this code and is not registered in GDAL. At the first read, the pixels are transposed into an unnamed
+/// temporary file, which all handles share. The file is in the folder of CPL_TMPDIR or TMPDIR (else
+/// /var/tmp). Transposing needs a few megabytes of memory. Returns null and \throws as matlab_product() does.
 DatasetHandle open_matlab(const std::string& name);
 
-/// Opens the array of find_matlab_labels() as a dataset, and adds its note to `notes`.
+/// Opens the array that find_matlab_labels() finds as a dataset, and adds the note about it to `notes`.
+/// Returns null and \throws as find_matlab_labels() does.
 DatasetHandle open_matlab_labels(const std::string& name, int64_t lines, int64_t samples, bool mask,
                                  std::vector<std::string>& notes);
 
-/// Returns the vector of wavelengths or wavenumbers, which has `count` elements and a name such as
-/// "wavelengths". Null if there is none.
+/// Returns a vector of wavelengths or, if there is none, of wavenumbers. It must have `count` elements and a
+/// name such as "wavelengths". Null if the file has no such vector.
 const MatlabVariable* find_matlab_wavelengths(const MatlabFile& file, int64_t count);
-/// Returns the unit that the name of the variable states; empty if it states none.
+/// Returns the unit that the name of the variable states; empty if the name states no unit.
 std::string matlab_wavelength_units(const MatlabVariable& one);
 
-/// Throws Error with the text `what`, and lists the candidates or else all variables of the file.
+/// Throws Error with the text `what`. The message lists `candidates` or, if there are none, all variables of
+/// the file.
 [[noreturn]] void refuse_matlab(const MatlabFile& file, const std::string& what,
                                 const std::vector<const MatlabVariable*>& candidates);
 /// Returns the variable `name`. \throws Error if it does not exist or is not an array of real numbers.

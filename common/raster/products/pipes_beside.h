@@ -22,12 +22,12 @@ struct NamedPart {
 /// /vsizip/a.zip/b.tif and vrt://a.tif?bands=1. nullopt if the name has too many parts to check.
 std::optional<std::vector<NamedPart>> parts_of_name(const std::string& name);
 
-/// Returns the paths of texts in which GDAL searches for file names and for the SRS: the file itself and the
-/// side files .aux.xml, .hdr and .prj. The paths need not exist.
+/// Returns the paths of the texts in which GDAL searches for file names and for the SRS of a dataset: the
+/// file itself and the side files .aux.xml, .hdr and .prj. These files need not exist.
 std::vector<std::string> texts_of_dataset(const std::string& path);
 
-/// Returns a pipe or a device that GDAL may open together with `path`; empty if there is none. `path` itself
-/// is not checked. The function checks
+/// Returns the path of a pipe or device that GDAL may open together with `path`; empty if there is none.
+/// `path` itself is not checked. The function checks
 /// - entries of the folder whose names begin with the name of the file (a.ovr and a_rpc.txt for a.tif),
 /// - names in the text of the file (ERS, PDS3, ISIS3, VRT, JSON) and in its .aux.xml,
 /// - names in an ERDAS IMAGINE or HDF4 file, and in the references of an HDF5 file,

@@ -20,22 +20,22 @@
 
 namespace hsi::raster {
 
-/// An array that contains bands of the scene. It has three axes itself or through `view`.
+/// An array that contains bands of the scene. The array has three axes, or `view` gives it three axes.
 struct CubePart {
     std::string array; ///< full name of the array in the file
     /// Argument of GDAL's GetView() if the array itself does not have three axes; otherwise empty.
     std::string view;
     GDALDataType type = GDT_Unknown;
-    /// The type in which GDAL reads the samples, if the attribute _Unsigned gives their bits another meaning;
-    /// otherwise GDT_Unknown.
+    /// The type as which GDAL must read the samples, if the attribute _Unsigned states that their bits mean
+    /// values of `type` instead; otherwise GDT_Unknown.
     GDALDataType stored = GDT_Unknown;
     std::optional<NodataValue> nodata;
     InvalidSamples invalid; ///< missing values in addition to `nodata`
     int line_axis = 0, sample_axis = 1, band_axis = 2;
     std::array<int64_t, 3> chunk{}; ///< chunk size along each axis; all 0: the array is not chunked
     uint64_t chunk_bytes() const;   ///< bytes of an uncompressed chunk
-    /// Return the number of lines or samples of a chunk. For an array without chunks: 1 line, and `whole`
-    /// samples.
+    /// Return the number of lines or samples of a chunk. An array without chunks is treated as if its chunks
+    /// had 1 line and `whole` samples.
     int64_t chunk_lines() const { return std::max<int64_t>(1, chunk[static_cast<size_t>(line_axis)]); }
     int64_t chunk_samples(int64_t whole) const;
 };
@@ -43,7 +43,7 @@ struct CubePart {
 struct ProductBand {
     int part = 0;      ///< index in Product::parts
     int64_t index = 0; ///< index along the band axis of the part
-    /// The digits in the file, in Product::wavelength_units; empty if unknown.
+    /// The numbers as texts, with the digits of the file, in Product::wavelength_units; empty if unknown.
     std::string wavelength, fwhm;
     std::optional<bool> good; ///< whether the product marks the band as good
     std::optional<double> scale, offset;
@@ -58,7 +58,8 @@ struct LookupArrays {
     std::shared_ptr<const OGRSpatialReference> srs;
 };
 
-/// The facts that the files of a product state. Most products state only some of these facts.
+/// The facts that the files of a product state. Most products state only some of these facts; the other
+/// members keep their default values.
 struct Product {
     std::string name;               ///< for example "EMIT L2A reflectance"
     std::string driver = "HDF5";    ///< for arrays: GDAL's driver that reads them, or "MATLAB"
@@ -70,7 +71,7 @@ struct Product {
     std::vector<ProductBand> bands; ///< in the order of the scene
     std::string wavelength_units = "Nanometers";
     std::string unit; ///< unit of the values
-    /// Attributes of the file as metadata items of GDAL's drivers: "NC_GLOBAL#title=..."
+    /// Attributes of the file as metadata items, in the form of GDAL's drivers: "NC_GLOBAL#title=..."
     std::vector<std::string> attributes;
     std::string time_start, time_end;  ///< acquisition time as the file states it; empty: unknown
     std::optional<NodataValue> nodata; ///< nodata value if `parts` is empty
@@ -79,7 +80,8 @@ struct Product {
     bool of_agency = true; ///< false: an array that no product reader recognises
     std::optional<std::array<double, 6>> geotransform;
     std::shared_ptr<const OGRSpatialReference> srs; ///< SRS of the geotransform or of longitude and latitude
-    /// Names of arrays with the size of the scene; empty: the product has none.
+    /// Names of the arrays of longitude and latitude, which have the size of the scene; empty if the product
+    /// has no such arrays.
     std::string longitude, latitude;
     std::optional<LookupArrays> lookup;
     std::vector<std::string> class_names; ///< names of labels by class value; empty: no name
@@ -106,9 +108,9 @@ SceneFile find_scene(const std::string& path);
 /// ENVI header are excluded, even if they begin like one of these formats.
 bool may_hold_arrays(const std::string& path);
 
-/// Returns the array of labels, of a mask or of a lookup table that a path denotes. Among several arrays, the
+/// Returns the array that a path denotes, for labels, a mask or a lookup table. Among several arrays, the
 /// function selects the array with the requested size (0: any). Null if there is no such array, or if GDAL's
-/// raster driver should read it.
+/// raster driver should read the file.
 std::shared_ptr<const Product> find_plane(const std::string& path, int64_t lines, int64_t samples);
 /// Returns the spectra that a path denotes: a table with two axes, a list along the wavelengths, or several
 /// lists (one product per list). Among several tables, the function selects the table with `bands` bands (0:
@@ -118,12 +120,14 @@ std::vector<Product> find_spectra(const std::string& path, int64_t bands);
 /// Error.
 DatasetHandle open_array_raster(std::shared_ptr<const Product> product);
 
-/// Returns the files from which a product at `path` is read; empty if it is not a product or is damaged.
+/// Returns the paths of the files from which the product at `path` is read; empty if `path` is not a product,
+/// or if the product is damaged.
 std::vector<std::string> product_files(const std::string& path);
 
 /// Returns the metadata of a scene that is made of arrays.
 SceneMetadata scene_of(const Product& product);
-/// Adds the metadata of a product's XML file to the metadata of an image that GDAL has opened.
+/// Adds the metadata of a product to `scene`, the metadata of its image as GDAL has read it. Throws Error if
+/// they have different numbers of bands.
 void complete_scene(const Product& product, SceneMetadata& scene);
 
 /// Returns longitude and latitude in degrees of the given pixels (line, sample) of the file; NaN where the

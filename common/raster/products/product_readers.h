@@ -32,8 +32,8 @@ std::optional<Product> read_tanager(const ArrayFile& file);
 std::optional<Product> read_pace(const ArrayFile& file);
 std::optional<Product> read_hico(const ArrayFile& file);
 /// Reads an array of a file that is not a product of an agency (array_facts.h): the array `name`, or the only
-/// candidate. Returns nullopt if there is no such array, or if GDAL's raster driver should read it. Throws
-/// Error for an array with too many axes or with several times.
+/// candidate. Returns nullopt if there is no such array, or if GDAL's raster driver should read the file.
+/// Throws Error for an array with too many axes or with several times.
 std::optional<Product> read_array(const ArrayFile& file, const std::string& name, const WantedArray& wanted);
 /// Reads arrays that have only the axis of wavelengths, as in a library: one product per array. If their
 /// lengths differ, only arrays with `wanted.bands` elements are read.
@@ -44,17 +44,17 @@ std::vector<Product> read_spectra(const ArrayFile& file, const WantedArray& want
 /// (check_hdf5_sources()).
 std::optional<Product> product_in_arrays(const std::string& path);
 
-/// Reads the XML file of an EnMAP or DESIS product. `image` is the path of its image; if it is empty, the
-/// reader searches for the image.
+/// Reads the XML file `xml` of an EnMAP or DESIS product. `image` is the path of its image; if this path is
+/// empty, the function searches for the image.
 std::optional<Product> read_metadata_xml(const std::string& xml, const std::string& image);
-/// Returns the product of the XML file that describes a GeoTIFF with this number of bands; nullopt if there
-/// is none.
+/// Searches for the XML file that describes the GeoTIFF `image`, which has `bands` bands. Returns its
+/// product; nullopt if there is no such file.
 std::optional<Product> find_metadata_xml(const std::string& image, int bands);
 
-/// Returns a product without parts and bands.
+/// Returns a product with the path and the driver of `file`, but without parts and bands.
 Product begin_product(const ArrayFile& file, std::string name);
 /// Returns the number in an attribute; nullopt if the attribute does not exist. If the attribute is a text
-/// that is not a number, a note is added and the result is also nullopt.
+/// that is not a number, adds a note and returns nullopt.
 template <class Holder>
 std::optional<double> number_told(Product& product, const std::shared_ptr<Holder>& holder,
                                   const std::string& name) {
@@ -64,32 +64,35 @@ std::optional<double> number_told(Product& product, const std::shared_ptr<Holder
                                 found.no_numbers + "', which is not a number; it is ignored");
     return found.size() == 1 ? std::optional(found.values[0]) : std::nullopt;
 }
-/// Adds the bands of the last part, in their order. Throws Error if the lists have different lengths.
+/// Adds the bands of the part that was added last, in their order. Throws Error if the lists have different
+/// lengths.
 void add_bands(Product& product, const Numbers& wavelengths, const Numbers& fwhm, const Numbers& good);
-/// Sorts the bands by wavelength after check_product(). Bands without a wavelength are last.
+/// Calls check_product(), then sorts the bands by wavelength. Bands without a wavelength are last.
 void sort_bands(Product& product);
 /// Sets the arrays of longitude and latitude (WGS 84) if both exist. Throws Error if they do not have the
 /// size of the scene.
 void take_locations(Product& product, const ArrayFile& file, const std::string& longitude,
                     const std::string& latitude);
 
-/// Returns the geotransform of a grid from the evenly spaced coordinates of its columns and lines.
+/// Returns the geotransform of a grid from the coordinates of the centres of its columns (`x`) and lines
+/// (`y`), which are assumed to be evenly spaced. nullopt if a list has fewer than two coordinates.
 std::optional<std::array<double, 6>> grid_of_centres(const Numbers& x, const Numbers& y);
 
-/// Adds an array with three axes as a part, with its invalid values (take_values()). The band axis is the
-/// axis whose name denotes bands, or else an axis of length `bands`; among several, it is the axis `usual`.
-/// Lines come before samples unless the names of the axes state otherwise. Throws Error that names the file,
-/// the array and its axes if the array has no band axis.
+/// Adds an array with three axes as a part, with its missing values (take_values()). The band axis must have
+/// the length `bands`. Among several such axes, it is the axis whose name denotes bands, or else the axis
+/// `usual`. Lines come before samples unless the names of the axes state otherwise. Throws Error if the array
+/// does not exist or has no such axis, and if it has other numbers of lines and samples than earlier parts.
 void add_part(Product& product, const ArrayFile& file, const std::string& array, size_t bands, int usual);
-/// Throws Error that states what the product lacks.
+/// Throws Error with the product and the text `what`, for a product that lacks data or is damaged.
 [[noreturn]] void refuse_product(const Product& product, const std::string& what);
-/// Makes impossible values unknown, with notes. These are wavelengths and FWHM that are not positive numbers,
-/// wavelengths that are all equal, scales of 0, and a grid without extent. If a product does not state a unit
-/// and its wavelengths are too small for nanometres, they are read as micrometres.
+/// Removes impossible values from the product, and adds notes about them. These are wavelengths and FWHM that
+/// are not positive numbers, wavelengths that are all equal, scales of 0, and a grid without extent. If the
+/// unit is nanometres, which is the default, and the wavelengths are too small for nanometres, they are read
+/// as micrometres.
 void check_product(Product& product);
 /// Returns the SRS of an EPSG code. Adds a note if the code does not exist.
 std::shared_ptr<const OGRSpatialReference> srs_of_code(Product& product, double code);
-/// Null if the definition is unknown.
+/// Returns the SRS of a definition, as text for GDAL; null if GDAL does not know it.
 std::shared_ptr<const OGRSpatialReference> srs_from(const std::string& definition);
 
 } // namespace hsi::raster

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Finds the quality layers of products and the names of their flags. Tables with one row per layer describe
-// where the layers are.
+// Finds the quality layers of products and the names of their flags. Tables with one row per layer state in
+// which files and bands the layers are.
 #pragma once
 
 #include "raster/gdal/dataset_handle.h"
@@ -22,7 +22,7 @@ struct QualityRaster {
     DatasetHandle open() const; ///< \throws Error
 };
 
-/// A flag or a quantity in a raster. Its value is the maximum of its bands.
+/// A flag or a quantity in a raster. Its value in a pixel is the maximum of the values of its bands.
 struct QualityLayer {
     std::string name, also;        ///< also: a second name; may be empty
     size_t raster = 0;             ///< index in QualityLayers::rasters
@@ -44,8 +44,8 @@ struct QualityLayers {
 
 /// Returns the quality layers of a product, which are in its own file or in files next to it.
 QualityLayers layers_of_product(const Product& product);
-/// Returns the layers of a file. In an unknown raster, the band descriptions are the names.
-/// \throws Error if the file cannot be opened.
+/// Returns the quality layers in a file. In a raster that is not a known quality file, each band with a
+/// description is a layer with this name. \throws Error if the file cannot be opened.
 QualityLayers layers_in_file(const std::string& path);
 
 } // namespace hsi::raster

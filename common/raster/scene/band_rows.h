@@ -15,7 +15,7 @@ namespace hsi::raster {
 /// Number of pixels that are converted at once. All bands of these pixels fit into the processor's cache.
 inline constexpr int64_t pixels_at_once = 128;
 
-/// A band that is read, with its index in the file and its index in the tile.
+/// A band that is read: its index in the file, and its index among the bands of the tile.
 struct WantedBand {
     int64_t index = 0; ///< index of the band in the file
     int target = 0;    ///< index among the selected bands of the source
@@ -38,9 +38,10 @@ class BandRows {
                wanted * 4 >= bands;
     }
 
-    /// Converts `pixels` pixels (at most pixels_at_once), each with `bands` samples, of which the first
-    /// belongs to band `first`. The wanted bands [low, high) must be sorted. Each band is written to
-    /// row(WantedBand).
+    /// Converts `pixels` pixels (at most pixels_at_once). Each pixel has `bands` samples; the first sample
+    /// belongs to band `first` of the file. The wanted bands [low, high) must be sorted by their index in the
+    /// file. The values of a wanted band are written to the address that row() returns for it; nodata becomes
+    /// NaN.
     template <class Wanted, class Row>
     void turn(const char* samples, GDALDataType type, bool swapped, int64_t bands, size_t pixels,
               int64_t first, Wanted low, Wanted high, const Row& row) {

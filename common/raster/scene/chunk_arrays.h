@@ -28,7 +28,7 @@ class ChunkArrays {
     uint64_t largest_chunk() const { return m_largest; }
     /// Returns the bytes of the lists of chunk positions.
     uint64_t list_bytes() const;
-    /// Returns the maximum bytes of the buffers of a decoder (make_hands()).
+    /// Returns the maximum size of the buffers of one decoder (make_hands()) in bytes.
     uint64_t hands_bytes() const { return m_hands; }
 
     /// Returns the key and the size of chunk `number` (Hdf5Chunks::number()) of a part.

@@ -15,9 +15,9 @@
 
 namespace hsi::raster {
 
-/// A line counts as soon as all of its bytes are in the file. GDAL needs a header that states the number of
-/// lines, so GDAL gets a modified header in memory. Only one thread may use an object at a time. The
-/// members contain the results of the last check.
+/// A growing file. A line exists as soon as all of its bytes are in the file. GDAL needs a header that states
+/// the number of lines, so GDAL gets a modified header in memory. Only one thread may use an object at a
+/// time. rest(), header_fault() and late_fields() return what the last wait() has found.
 class GrowingFile final : public Growth {
   public:
     /// `path` is the data file or its header. \throws UsageError if the file is not local. \throws Error if
@@ -44,12 +44,14 @@ class GrowingFile final : public Growth {
     /// Returns the number of lines that the header states; nullopt if the header does not state it or states
     /// 0.
     std::optional<int64_t> promised() const override { return m_promised; }
-    /// Describes the bytes after the last complete line of the file; empty if there are none. Call it after
-    /// wait() has found the end.
+    /// Returns a message for the user about bytes after the last complete line; empty if there are none.
+    /// After the lines that the header states, bytes of less than a row are ignored. Call it after wait() has
+    /// found the end.
     std::string rest() const override;
     /// Returns true if the last of `lines` lines contains only zeros.
     bool ends_with_zeros(int64_t lines) const override;
-    /// Describes what is wrong with the header since it was changed; empty if it is valid.
+    /// Returns a message for the user if the header was removed, or is no longer an ENVI header; otherwise
+    /// empty.
     std::string header_fault() const override { return m_header_fault; }
     /// Returns the names, in quotes, of fields that describe the scene and were added to the header after the
     /// run began.
@@ -68,7 +70,8 @@ class GrowingFile final : public Growth {
     bool read_header();
     void take_promise(const EnviHeader& header);
     void look();
-    /// Bytes of a line, by which a later change of the line is detected.
+    /// The first bytes of a line when it arrived. If the file has other bytes later, the line was
+    /// overwritten.
     struct Mark {
         int64_t begin = 0;
         std::string bytes;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Finds the longitude and latitude of the pixels of a scene without a geotransform. They are in arrays of the
-// scene's product, or of the product from which the scene was made; its domain GEOLOCATION names this
-// product.
+// Finds the longitude and latitude of the pixels of a scene without a geotransform. They are in arrays of a
+// product. The scene is this product, or it was made from the product that its metadata domain GEOLOCATION
+// names.
 #pragma once
 
 #include "raster/products/product.h"
@@ -23,17 +23,18 @@ struct Locations {
     int64_t line = 0, sample = 0;
 };
 
-/// Returns the locations of a scene. nullopt if the scene has a geotransform, or if the product does not
-/// exist at the path in the domain. GEOLOCATION domains of other programs are left to GDAL, because they may
-/// not refer to pixel centres.
+/// Returns the locations of a scene. nullopt if the scene has a geotransform, or if no product with arrays of
+/// longitude and latitude that cover the scene is found. GEOLOCATION domains of other programs are not used,
+/// because their positions may not be pixel centres.
 std::optional<Locations> locations_behind(const SourceState& state);
 
 /// Returns the path of the product in the GEOLOCATION domain of a scene without a geotransform; empty if the
 /// scene has no such domain, or a domain of another program.
 std::string product_of_locations(const SceneMetadata& scene);
 
-/// Returns the position (sample, line) that the first pixel of a file has in the original scene. The
-/// GEOLOCATION domain of a part that was cut with -srcwin states it.
+/// Returns the position (sample, line) of the file's first pixel in the original scene. If the file is a part
+/// that was cut with -srcwin, its GEOLOCATION domain states this position. nullopt if the file has no such
+/// domain.
 std::optional<std::pair<int64_t, int64_t>> first_pixel(const SceneMetadata& scene);
 
 } // namespace hsi::raster

@@ -23,9 +23,9 @@
 namespace hsi::raster {
 namespace {
 
-/// array_piece_bytes: bytes of a piece unless a single chunk is larger. They include the values in the data
-/// type of the file, and bytes_beside_chunk for each chunk. HDF5 needs this memory per chunk during a read
-/// (measured).
+/// array_piece_bytes: the size in bytes for which cut_run() aims when it cuts a piece. A piece is larger if a
+/// single chunk, or a line of an array without chunks, is larger. The size includes the values in the data
+/// type of the file and, for each chunk, bytes_beside_chunk, which HDF5 needs during a read (measured).
 constexpr uint64_t array_piece_bytes = uint64_t{8} << 20, bytes_beside_chunk = 1024;
 
 /// Returns the maximum bytes of the values in a piece of this part.

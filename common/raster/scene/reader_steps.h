@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Steps between a reader of stored values and its user, for any storage: applying scales, and detecting
-// values that single precision cannot represent. Does not call GDAL.
+// Readers that process the values of another reader, for any storage: they apply scales, or detect values
+// that single precision cannot represent. This code does not call GDAL.
 #pragma once
 
 #include "raster/raster_source.h"
@@ -23,8 +23,9 @@ std::unique_ptr<stream::CubeReader> reader_that_watches(std::unique_ptr<stream::
                                                         std::vector<bool> doubles,
                                                         std::shared_ptr<std::atomic<bool>> infinity);
 
-/// Returns RasterSource::coarse_bands() for bands of doubles. The bands of `bits` are the bits of these
-/// doubles (sample_convert.h), three for each entry of `numbers`.
+/// Returns the result of RasterSource::coarse_bands() for bands of doubles. `numbers` has the number of each
+/// band in the file. `bits` has three bands for each of these bands, which contain the bits of its doubles
+/// (sample_convert.h).
 std::vector<CoarseBand> coarse_among(const stream::CubeSource& bits, const std::vector<int>& numbers);
 
 } // namespace hsi::raster

@@ -27,10 +27,11 @@
 namespace hsi::raster {
 
 /// Opens a dataset for reading. Throws Error with the file name and GDAL's reason. If `stack` is not empty,
-/// GDAL opens this text instead of the path (Product::stack).
+/// GDAL opens this text of a VRT instead of the path (Product::stack).
 DatasetHandle open_dataset(const OpenOptions& options, const std::string& stack = {});
 
-/// Dataset handles of one file. Only one thread uses a handle at a time; later passes reuse handles.
+/// Dataset handles of one file. take() returns an unused handle, or opens the file again. Only one thread
+/// uses a handle at a time. give() keeps the handle for a later take().
 class DatasetPool {
   public:
     explicit DatasetPool(OpenOptions options, std::string stack = {})
@@ -45,8 +46,8 @@ class DatasetPool {
     std::vector<DatasetHandle> m_idle;
 };
 
-/// Size of the buffer for values that must be compared with nodata before they become floats; a larger block
-/// needs more.
+/// Size in bytes of the buffer for values that must be compared with nodata before they become floats. For a
+/// larger block, the buffer has the size of the block.
 inline constexpr int64_t wide_scratch_bytes = int64_t{16} << 20;
 
 /// Maximum number of samples in a block that is read without GDAL's block cache. Larger blocks (such as a
@@ -76,9 +77,9 @@ struct ProductArrays {}; ///< make_product_reader() reads the cube of the produc
 using Backing = std::variant<ThroughGdal, RawFile, TiffBlocks, ProductArrays, std::shared_ptr<ChunkArrays>,
                              std::shared_ptr<const ComputedScene>>;
 
-/// The lookup table and the grid of an orthorectified scene.
+/// The grid of an orthorectified scene.
 struct OnGrid {
-    /// All pixels are read from this source instead of the file.
+    /// Source of the pixels on the grid, from which all pixels are read instead of from the file.
     std::shared_ptr<const stream::CubeSource> pixels;
     std::shared_ptr<const RasterSource> swath;
     std::string table; ///< path of the lookup table
@@ -94,7 +95,7 @@ struct FileBlocks {
     std::string codec;      ///< GDAL's name of the compression; empty: none or unknown
 };
 
-/// The whole file, of which the scene is a window.
+/// The size of the whole file, and the order of its pixels. The scene is a window of the file.
 struct FilePixels {
     int64_t samples = 0, lines = 0;
     /// The product's array has lines or samples in reverse order.
@@ -109,11 +110,11 @@ struct FromServer {
     ServedFile asked; ///< the file that the user named
 };
 
-/// Pixels that are missing for other reasons than nodata.
+/// Masks that mark missing pixels, in addition to nodata.
 struct Masking {
     MaskKind kind = MaskKind::none;
     int alpha = 0; ///< file band that masks pixels where it is 0, if GDAL does not use it as a mask; 0: none
-    /// The mask of with_mask(), which marks further missing pixels; null: none.
+    /// The mask that with_mask() has added; null: no such mask.
     std::shared_ptr<const stream::PixelMask> counted;
 };
 
@@ -126,8 +127,8 @@ struct SourceState {
     OpenOptions options; ///< `path` is the opened file, which may differ from the user's name
     std::shared_ptr<const Product> product; ///< null: the file is not a known product
     Backing backing;
-    /// The grid of an orthorectified scene, from which all pixels are read. `backing` is then the backing of
-    /// the swath, in which ThroughGdal replaces RawFile and ProductArrays.
+    /// Set for an orthorectified scene, whose pixels are read from this grid. `backing` then describes the
+    /// swath, but is ThroughGdal if the swath is a raw file or is read from product arrays.
     std::optional<OnGrid> grid;
     SceneMetadata scene;    ///< metadata; `bands` are the selected bands
     std::vector<int> bands; ///< file band of each selected band, from 1
@@ -157,8 +158,8 @@ struct SourceState {
     std::shared_ptr<DatasetPool> pool;
 
     FilePixels file;
-    /// Set if a reader has found an infinite value in a band of doubles. Sources with fewer bands of the same
-    /// scene share it.
+    /// True after a reader has found an infinite value in a band of doubles. All sources that were made from
+    /// this one share the flag.
     std::shared_ptr<std::atomic<bool>> infinity = std::make_shared<std::atomic<bool>>(false);
 
     /// Returns the mask band of file band `band`. Call it only for MaskKind::dataset and MaskKind::band.
@@ -191,7 +192,8 @@ struct SourceState {
             for (int64_t line = 0; line < tile.lines; ++line)
                 std::reverse(tile.row(k, line), tile.row(k, line) + tile.samples);
     }
-    /// Returns the bytes of one block of the file, which contains all bands if the bands share blocks.
+    /// Returns the decoded bytes of one block of the file. If bands share blocks, these are the bytes of all
+    /// bands of the file.
     uint64_t block_bytes() const;
     /// Returns whether values must be compared with nodata before they become floats, or are read in parts.
     bool wide() const;
@@ -215,9 +217,8 @@ std::unique_ptr<stream::CubeReader> make_gdal_reader(std::shared_ptr<const Sourc
 /// Makes a reader of a source in arrays.
 std::unique_ptr<stream::CubeReader> make_product_reader(std::shared_ptr<const SourceState> source);
 using ReaderMaker = std::unique_ptr<stream::CubeReader> (*)(std::shared_ptr<const SourceState> source);
-/// Returns a reader from make_gdal_reader() or make_product_reader(). The reader throws Error if a server has
-/// not delivered all bytes to GDAL. The check is left out for a local file and for a remote file that is
-/// fetched without GDAL.
+/// Returns a reader that `make` (make_gdal_reader() or make_product_reader()) creates. If GDAL reads a remote
+/// file, the reader throws Error when a server has not delivered all bytes to GDAL.
 std::unique_ptr<stream::CubeReader> whole_reader(ReaderMaker make, std::shared_ptr<const SourceState> source);
 uint64_t product_reader_bytes(const Product& product); ///< memory of a reader from make_product_reader()
 /// Makes a reader of a source whose chunks are decoded without the HDF5 library.
@@ -227,8 +228,8 @@ uint64_t chunk_reader_bytes(const ChunkArrays& arrays);
 /// Returns the key under which a reader announces a window of a remote file.
 inline RemoteFile::Key key_of(const Rect& window) { return {window.x, window.y, window.w, window.h}; }
 
-/// Returns a reader that detects infinite values in bands of doubles; `reader` itself if there are no such
-/// bands.
+/// Returns a reader that sets SourceState::infinity when it finds an infinite value in a band of doubles;
+/// `reader` itself if there are no such bands.
 std::unique_ptr<stream::CubeReader> watched(std::unique_ptr<stream::CubeReader> reader,
                                             std::shared_ptr<const SourceState> source);
 
@@ -240,7 +241,7 @@ std::unique_ptr<stream::CubeReader> scaled_reader(std::unique_ptr<stream::CubeRe
 BandValues values_of(const SourceState& source);
 SceneFacts facts_of(const SourceState& source);
 
-/// A scene that is read through GDAL or without it. The base classes describe its public functions.
+/// The source of every scene that open_raster() opens. The base classes describe the public functions.
 class FileSource final : public RasterSource {
   public:
     explicit FileSource(std::shared_ptr<const SourceState> state);
@@ -253,8 +254,8 @@ class FileSource final : public RasterSource {
     uint64_t stored_bytes_per_pixel() const override;
     int computes_on() const override;
     uint64_t device_bytes(int64_t samples, int64_t lines) const override;
-    /// Returns the memory of a reader: GDAL's buffers of a handle (one block decoded and one as stored), and
-    /// the reader's scratch buffer.
+    /// Returns the memory of a reader in bytes: its own buffers and, if it reads through GDAL, GDAL's buffers
+    /// of a dataset handle (a block as stored and a decoded block).
     uint64_t reader_bytes() const override;
     uint64_t window_bytes(int64_t samples, int64_t lines) const override;
 
@@ -287,16 +288,16 @@ class FileSource final : public RasterSource {
 struct SourceAccess {
     static const SourceState& state(const RasterSource& source);
     static std::shared_ptr<RasterSource> make(SourceState state);
-    /// Returns a source in which each band is replaced by the given parts of its values. Parts that are bits
-    /// belong to samples of type `as`.
+    /// Returns a source in which each band is replaced by one band for each entry of `parts`, which contains
+    /// this part of the values. For bit parts, the values are first converted to samples of type `as`.
     static std::shared_ptr<RasterSource> divided(const RasterSource& source,
                                                  const std::vector<SamplePart>& parts, GDALDataType as);
 };
 
-/// Throws Error if a sample of the selected bands and the window is beyond the end of the file.
+/// Throws Error if the raw file ends before a sample of the selected bands and the window.
 void check_raw_span(const SourceState& source);
-/// Throws Error if the data extend for one line or more beyond the end that a separate header describes,
-/// because the header then belongs to other data.
+/// Throws Error if the data file is longer than its separate header states, by one line or more. The header
+/// then belongs to other data.
 void check_raw_end(const SourceState& source);
 
 } // namespace hsi::raster

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Writes a cloud-optimised GeoTIFF whose blocks all threads compress. GDAL determines the directories. The
-// blocks follow the directories in the order that readers of a COG expect.
+// Writes a cloud-optimised GeoTIFF whose blocks all threads compress. GDAL determines the content of the
+// directories. The blocks follow the directories in the order that readers of a COG expect.
 #pragma once
 
 #include "core/cancel.h"
@@ -15,8 +15,9 @@ namespace hsi::raster {
 
 struct CogFile {
     std::string path; ///< path of the file to write
-    /// The bytes of a small COG that the driver has made from a raster with the same bands and metadata. It
-    /// has an overview if this file has overviews; its size and its number of blocks may differ.
+    /// The bytes of a small COG that GDAL's driver has made from a raster with the same bands and metadata.
+    /// It must have an overview if the file to write has overviews. Its size and its number of blocks may
+    /// differ.
     std::string model;
     std::string stage;        ///< path of a GTiff with all pixels
     std::vector<int> factors; ///< reduction factor of each overview, ascending
@@ -34,7 +35,7 @@ struct CogFile {
 /// metadata of GDAL's COG driver. The directories come first, then the blocks of the smallest overview, of
 /// the larger overviews, and finally of the image. Each block is preceded by its size, and followed by a copy
 /// of its last four bytes. The bytes of the file do not depend on the number of threads. Returns false, and
-/// writes nothing, if only GDAL supports the compression of the model. \throws Error and Cancelled.
+/// writes nothing, if only GDAL can write the compression that `model` has. \throws Error and Cancelled.
 bool write_cog(const CogFile& cog);
 
 } // namespace hsi::raster

@@ -33,10 +33,10 @@ class CogOverviews {
     CogOverviews& operator=(const CogOverviews&) = delete;
     ~CogOverviews();
 
-    /// Reads a window of all bands of an overview, counted from 0. The value of (band, line, sample) is
-    /// written to `to` + band * band_step + line * line_step + sample * pixel_step; steps are in bytes.
-    /// Thread-safe. Calls with different `turn` begin with different files, so that threads do not wait for
-    /// each other. \throws Error.
+    /// A window of all bands of an overview, which is counted from 0. read() reads the window. It writes the
+    /// value of (band, line, sample) to `to` + band * band_step + line * line_step + sample * pixel_step;
+    /// steps are in bytes. Thread-safe. Calls with different `turn` begin with different files, so that
+    /// threads do not wait for each other. \throws Error.
     struct Window {
         int overview, x, y, samples, lines;
         GDALDataType type;

@@ -33,9 +33,9 @@ struct TiffStart {
 /// Returns the properties of a TIFF without blocks. Throws Error if the file is not as GDAL writes it.
 TiffStart start_of_tiff_blocks(const std::string& path);
 
-/// Enters the positions and sizes of all blocks into the directory of a TIFF without blocks. Blocks are
-/// ordered by band if bands are separate, then by row of blocks. Throws Error, also if the types of the
-/// directory are too small for the numbers.
+/// Enters the positions (`offsets`) and sizes (`counts`) of all blocks into the directory of a TIFF without
+/// blocks. In both lists, blocks are ordered by band if bands are separate, then by row of blocks. Throws
+/// Error, also if a position is too large for a TIFF that is not a BigTIFF.
 void enter_tiff_blocks(const std::string& path, const TiffShape& shape, const std::vector<uint64_t>& offsets,
                        const std::vector<uint64_t>& counts);
 

@@ -16,13 +16,13 @@
 
 namespace hsi::raster {
 
-/// Returns how the blocks of a dataset are coded; nullopt if only GDAL can read them. These are other codecs
-/// and formats, LERC in another byte order, samples with an unusual number of bits, and remote files in a
-/// file system that is not supported.
+/// Returns how the blocks of a TIFF are coded; nullopt if GDAL must read them. This is so for other codecs,
+/// uncompressed local files, LERC in another byte order than the CPU's, samples with an unusual number of
+/// bits, and remote files in a file system that is not supported.
 std::optional<BlockCoding> tiff_coding(GDALDataset& dataset);
 
-/// Decodes the blocks of a TIFF. Blocks are numbered (band * down + row) * across + column, from 0. If blocks
-/// contain all bands, `band` is 0.
+/// Decodes the blocks of a TIFF. The number of a block is (band * down + row) * across + column, where all
+/// indices count from 0. If blocks contain all bands, `band` is 0.
 class TiffDecoder final : public BlockHands {
   public:
     /// `dataset` belongs to the caller's thread and must outlive this object. `together`: each block contains
@@ -42,7 +42,8 @@ class TiffDecoder final : public BlockHands {
                 static_cast<uint64_t>(m_form.bytes())};
     }
 
-    /// Returns the position of a block in the file; empty if the block was never written.
+    /// Returns the position of a block in the file; an empty extent if the block was never written, or if its
+    /// size is impossible.
     RemoteFile::Extent place(uint64_t block) const;
     /// Decodes a block line by line. If bands share blocks, the samples have interleaved bands. GDAL decodes
     /// blocks that were never written, and other unusual blocks. Throws Error for a damaged block.
