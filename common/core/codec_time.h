@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Measures the processor time for compression: the sum over all threads of this process since its start.
-// Passes report the difference (stream/pipeline.h).
+// Measures the processor time for compressing and decompressing data. The times are sums over all threads of
+// this process since its start. A pass reports how much they grew during the pass (stream/pipeline.h).
 #pragma once
 
 #include <time.h>

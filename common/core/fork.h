@@ -26,7 +26,8 @@ class ForkMutex {
     ForkMutex* m_next = nullptr;
 };
 
-/// Calls begin() in the child of each fork. No data behind a ForkMutex are in use at that time.
+/// Calls begin() in the child of each fork, before the mutexes are released. All ForkMutexes are still held
+/// by fork(): begin() must not lock them, but may change the data that they protect.
 class InForkedChild {
   public:
     explicit InForkedChild(void (*begin)()) noexcept;

@@ -11,8 +11,9 @@ namespace hsi {
 /// then lib/hsi next to the executable's folder, then the installed folder.
 std::string module_file(const std::string& name);
 
-/// Checks that a module was built with the same headers as the program, since they share classes. `handle` is
-/// the result of dlopen(). \throws Error if the headers differ.
+/// Checks that a module was built from the same headers as the program, since they share classes. `handle` is
+/// the result of dlopen(). If this process runs another program, also calls share_process() in the module.
+/// \throws Error if the headers differ.
 void check_module(void* handle, const std::string& file);
 
 /// Opens a module with dlopen(). Returns null if it does not load. `why` then explains the failure better

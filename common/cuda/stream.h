@@ -11,8 +11,8 @@
 
 namespace hsi::cuda {
 
-/// An event on the current device. `Timing::off` events are cheaper. A thread sleeps while it waits for an
-/// event.
+/// An event on the current device. Events with Timing::off are cheaper but cannot measure times. A thread
+/// sleeps while it waits for an event.
 class Event {
   public:
     enum class Timing { on, off };

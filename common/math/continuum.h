@@ -40,8 +40,8 @@ class Continuum {
     bool remove(const double* values, double* ratios, ptrdiff_t stride);
 
   private:
-    /// Writes all vertices of the hull and few other points to m_points. This test is cheaper than the
-    /// monotone chain. \return the number of points
+    /// Writes all vertices of the hull, and few other points, to m_points. The monotone chain then examines
+    /// only these points, which takes less time. \return the number of points
     size_t likely_points(const double* values);
     std::vector<double> m_x;
     std::vector<size_t> m_hull, m_points;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The two parts of an eigenproblem that take most of its time: the product of the reflections that make a
-// matrix tridiagonal, and the rotations that make it diagonal. A strip of numbers passes through all of them
-// while it is in the first-level cache. The kernels are compiled for several instruction sets. Every number
-// passes through the same operations as in a loop without vectors: one reflection or rotation after another,
-// without fused operations.
+// Computes the two parts of an eigenproblem that take most of its time. The first is the product of the
+// reflections that make a matrix tridiagonal, the second the rotations that then make it diagonal. All
+// reflections or rotations are applied to one strip of numbers while the strip is in the first-level cache.
+// The kernels are compiled for several instruction sets. Every number passes through the same operations as
+// in a loop without vectors: one reflection or rotation after another, without fused operations.
 #pragma once
 
 #include "math/linear_algebra.h"

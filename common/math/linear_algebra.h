@@ -11,7 +11,7 @@
 namespace hsi::math {
 
 /// Calls work(unit) for every unit of 0 .. units - 1, on any threads, and returns when all units are done. If
-/// the function is null, units run one after another. The result is the same.
+/// a function below gets no Spread, it computes its units one after another, with the same result.
 using Spread = std::function<void(int64_t units, const std::function<void(int64_t unit)>& work)>;
 
 struct SymmetricEigen {
@@ -43,12 +43,13 @@ SymmetricEigen eigen_generalized(const std::vector<double>& a, const std::vector
 /// not positive definite (to rounding), for example if bands are linearly dependent.
 std::vector<double> invert_positive(const std::vector<double>& matrix, int n);
 
-/// Returns the lower matrix L^-1 of a symmetric positive definite matrix L L' (Cholesky). Throws Error as
-/// invert_positive().
+/// Returns the lower triangular matrix L^-1, where L L' is the Cholesky factorisation of a symmetric positive
+/// definite matrix. Throws Error in the same cases as invert_positive().
 std::vector<double> invert_factor(const std::vector<double>& matrix, int n);
 
-/// Returns the n x n lower matrix L with L'L = W'W, where W is the `count` rows of n numbers. Only the last
-/// `count` rows of L can differ from zero, and their last entries are not negative. Uses reflections.
+/// Returns the lower triangular n x n matrix L with L'L = W'W, where W is the `count` rows of n numbers. Only
+/// the last `count` rows of L can differ from zero, and the diagonal entries are not negative. Uses
+/// reflections.
 std::vector<double> lower_factor(std::vector<double> rows, int count, int n);
 
 /// Returns the inverse of any n x n matrix, by elimination. Throws Error if the matrix is singular (to

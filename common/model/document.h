@@ -50,7 +50,7 @@ std::string values_text(const ModelBands& bands);
 
 // ---- Reading --------------------------------------------------------------------------------------------
 
-/// Reads documents. Its errors name the file and the position.
+/// Reads documents. The errors name the file and the position.
 class Reader {
   public:
     /// name: name of the file; kind: "SVM"; maker: the tool that writes such files.
@@ -76,15 +76,16 @@ class Reader {
     /// Appends a list of `count` numbers within the range of float to `to`.
     void floats(const Json& v, const char* what, size_t count, std::vector<float>& to) const;
 
-    /// Reads the members that bands_text() writes from an object with "bands" (1 to a million, each once).
-    /// With `empty_wavelengths`, an empty list means unknown wavelengths, as PCA and MNF write it.
+    /// Reads the members that bands_text() writes from an object whose member "bands" has band numbers from 1
+    /// to a million, each once. With `empty_wavelengths`, an empty list of wavelengths means that they are
+    /// unknown, as PCA and MNF write it.
     ModelBands bands(const Json& features, bool empty_wavelengths = false) const;
     /// Reads the member "classes" of the root: at least two classes, in the order of their values.
     std::vector<ModelClass> classes(const Json& root) const;
 
-    /// Checks the checksum. Call this function after all members have been read, so that errors of
-    /// members are reported first. Models of older versions have no checksum, and users may remove it for
-    /// editing.
+    /// Checks the checksum, and throws Error if it does not match or is damaged. Call this function after all
+    /// members have been read, so that errors of members are reported first. A document without a checksum is
+    /// accepted: older versions wrote none, and users may remove it before they edit a model.
     void check_sum(const Json& root) const;
 
   private:

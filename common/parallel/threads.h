@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Fork and join within a process: the work of several threads ends together, even if a thread throws. Use
-// Team (parallel/team.h) for many short rounds of work without errors; its threads remain between rounds.
-// Inside another program, the threads here also remain for the next call, because starting them takes as long
-// as a small scene.
+// Runs work on several threads of this process, and ends when all of them have ended, even if a thread
+// throws. Use Team (parallel/team.h) for many short rounds of work without errors; its threads remain between
+// rounds. Inside another program, the threads here also remain for the next call, because starting them takes
+// as long as a small scene.
 #pragma once
 
 #include "core/cancel.h"
@@ -14,7 +14,7 @@ namespace hsi::parallel {
 
 enum class Members {
     all,
-    /// A member that has not begun when member 0 is done is left out, because no work remains for it.
+    /// A member that has not begun when member 0 is done may be left out, because no work remains for it.
     who_are_free
 };
 

@@ -38,15 +38,15 @@ class Transport {
     /// Starts to send at most most_bytes. done() may remain false until the other rank has taken the message.
     virtual std::unique_ptr<Sending> send(int to, int tag, const void* bytes, size_t size) = 0;
     static constexpr size_t most_bytes = size_t{8} << 20;
-    /// Returns the next message with this tag, if one has arrived. `wait` is called repeatedly while the
-    /// bytes of the message arrive, and may throw to give up.
+    /// Returns the next message with this tag from rank `from` (any_rank: from any rank); nullopt if none has
+    /// arrived. `wait` is called repeatedly while the bytes of the message arrive, and may throw to give up.
     virtual std::optional<Message> take(int from, int tag, const std::function<void()>& wait) = 0;
     /// Ends a job. All ranks call this function together, and no further message will be sent. `code` is the
     /// exit code of this process if it must end here because the other ranks do not arrive.
     virtual void finish(int code) = 0;
-    /// Ends this rank alone, without a wait, when other ranks may hang or be gone. If ranks are processes,
-    /// this process ends here with the exit code and with the output printed so far. Everything must have
-    /// been released before.
+    /// Ends this rank alone, without waiting for other ranks, which may hang or be gone. If ranks are
+    /// processes, this process ends here with the exit code and with the output printed so far. Release
+    /// everything before this call.
     virtual void leave(int code) = 0;
 };
 

@@ -35,7 +35,8 @@ class FrontEnd {
     virtual void check_printed() = 0;
     /// Returns the flag that is read between tiles. The front end sets it when the user cancels the run.
     virtual CancelFlag& cancel() = 0;
-    /// Limits GDAL's block cache. Another program keeps its own setting.
+    /// Limits GDAL's block cache. A front end in another program does nothing, so that the program keeps its
+    /// own setting.
     virtual void limit_cache(uint64_t bytes) = 0;
     /// Returns the failures that GDAL has reported so far, each text once, if the front end stores them.
     virtual std::vector<std::string> library_failures() const = 0;

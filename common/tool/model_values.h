@@ -14,7 +14,8 @@
 
 namespace hsi::tool {
 
-/// Returns the properties by which models, libraries and other scenes identify the bands of a scene.
+/// Returns the band numbers and wavelengths of a scene, by which models, libraries and other scenes identify
+/// its bands.
 model::SceneBands scene_bands(const raster::RasterSource& scene);
 
 /// Copies band numbers, names, wavelengths, scale, offset and unit of the scene to a model that is made from
@@ -39,9 +40,9 @@ MatchedSource match_source(Run& run, const std::shared_ptr<raster::RasterSource>
                            const std::string& file, const model::ModelBands& model, bool any_wavelengths,
                            model::BandsOf whose = model::BandsOf::model);
 
-/// Returns a scene with only the bands of `first`, in their order. `first` is another scene, or statistics of
-/// scenes. Bands are matched as for a model. \throws Error that names the scene `name`, also if its values
-/// have another scale than those of `first`
+/// Returns `source` with only the bands of `first`, in their order. `first` is the path of another scene, or
+/// of statistics of scenes, and `bands` are its bands. Bands are matched as for a model. \throws Error that
+/// names the scene `name`, also if its values have another scale than the values of `first`
 std::shared_ptr<raster::RasterSource> match_scene(Run& run,
                                                   const std::shared_ptr<raster::RasterSource>& source,
                                                   const std::string& name, const std::string& first,

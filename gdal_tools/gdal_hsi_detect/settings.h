@@ -55,8 +55,8 @@ struct Exclusion {
     int iterations = 1;
 };
 
-/// Returns true if the scores of a single background have a known distribution, provided that the background
-/// has a normal distribution. With -shrinkage, the distribution is unknown.
+/// Returns true if the scores have a known distribution, provided that there is a single background, that it
+/// has a normal distribution, and that -shrinkage is not used.
 inline bool is_normal(Method method, const Exclusion& exclusion) {
     return (method == Method::rx || method == Method::ace || method == Method::mf) && exclusion.share == 0;
 }
@@ -121,7 +121,7 @@ struct Settings {
     bool small_is_best() const { return std::holds_alternative<Alone>(how); }
     /// Returns true if the threshold is the score of a certain rank. All scores must then be computed first.
     bool ranks() const { return map.percent || (map.false_alarms && !background.empty()); }
-    /// Returns the fraction of the work of all passes over scores that the last pass takes.
+    /// Returns the fraction that the last pass takes of the progress of all passes over scores.
     double share_of_detection() const { return ranks() ? 1.0 / 3 : 1.0; }
 };
 

@@ -35,9 +35,10 @@ class DetectTargets {
     /// Returns the Error for the target pixel without a valid spectrum.
     Error missing() const;
 
-    /// Warns about probable errors in a library, compared with the scene. These are: other signs; other units
-    /// (ignored for sam, sid and sff); a spectrum of zeros, which stands for darkness; for a gas, a spectrum
-    /// without absorption. `backend` examines a scene in device memory.
+    /// Warns about probable errors in a library. For a gas (-target-is-absorption): a spectrum without
+    /// absorption. Otherwise: spectra with negative values, if the scene has hardly any; and, except for sam,
+    /// sid and sff, a spectrum of zeros, which finds dark pixels, and spectra in other units than the scene.
+    /// `backend` examines a scene in device memory; may be null.
     void warn_of_mistakes(tool::Run& run, const Settings& s, const raster::RasterSource& scene,
                           detect::PixelBackend* backend = nullptr) const;
 
