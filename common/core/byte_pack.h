@@ -42,7 +42,8 @@ class BytePacker {
         if (count > 0) m_bytes.append(reinterpret_cast<const char*>(values), count * sizeof(T));
         return *this;
     }
-    /// Reserves room for `bytes` further bytes, so that the next calls do not move the packed bytes.
+    /// Reserves memory for `bytes` further bytes, so that later calls of put() need not move the bytes that
+    /// are already packed.
     BytePacker& reserve(size_t bytes) {
         m_bytes.reserve(m_bytes.size() + bytes);
         return *this;

@@ -30,7 +30,8 @@ inline CodecTime codec_time() {
             second * static_cast<double>(detail::g_encoding_ns.load())};
 }
 
-/// Counts the time of this thread as decoding or encoding while this object exists.
+/// Adds the processor time that this thread uses while this object exists to the time for decoding or for
+/// encoding.
 class CodecClock {
   public:
     enum class Kind { decoding, encoding };

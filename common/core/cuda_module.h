@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The user's choice of the device, and the search for a GPU and the CUDA modules (hsi_cuda_<algorithm>.so) at
-// run time. A program that does not use a GPU therefore needs no CUDA libraries. This header includes no CUDA
+// Parses the user's choice of the device, and finds GPUs and the CUDA modules (hsi_cuda_<algorithm>.so) at
+// run time, so that a program that does not use a GPU needs no CUDA libraries. This header includes no CUDA
 // header.
 #pragma once
 
@@ -66,9 +66,9 @@ class CudaStart {
 /// Returns true if the file of the module exists. Does not load the module.
 bool cuda_module_present(const std::string& algorithm);
 
-/// Loads hsi_cuda_<algorithm>.so and returns the symbol. Searches $HSI_MODULE_PATH, then the library's folder
-/// and ../hsi from there (if this code is part of a library), then lib/hsi next to the executable's folder,
-/// then the installed folder. Throws Error that lists these folders, or that gives the loader's reason.
+/// Loads the module hsi_cuda_<algorithm>.so, which module_file() finds, and returns the symbol. Throws Error
+/// that lists the searched folders if the module is missing. Also throws Error, with the reason, if the
+/// module does not load, is from another build, or does not have the symbol.
 void* cuda_module_symbol(const std::string& algorithm, const char* symbol);
 
 /// Creates the backend of an algorithm on these devices (at least one). The function hsi_cuda_<algorithm> of

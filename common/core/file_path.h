@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Functions for file names, and for the files that the names lead to.
+// Splits and joins paths, follows symbolic links, and compares the names of files.
 #pragma once
 
 #include <string>

@@ -21,7 +21,7 @@ struct FileState {
     /// with chmod, chown and a new or removed hard link. If `access` differs, one of these has happened:
     /// `changed` is then ignored, and the time of modification decides.
     bool has_contents_of(const FileState& earlier) const;
-    /// Returns nullopt if neither a file nor a folder has this name.
+    /// Returns the state of the local file or folder with this path; nullopt if there is none.
     static std::optional<FileState> of(const std::string& path);
 };
 

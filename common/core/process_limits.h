@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The limits of this process by the machine and its control groups (a Slurm job, a container, a systemd
-// unit). Reads control groups of version 1, of version 2, or of both. The parents of a group also limit it.
+// The limits of memory and processors that the machine and the control groups (a Slurm job, a container, a
+// systemd unit) set for this process. Reads control groups of version 1, of version 2, or of both. The
+// parents of a group also limit the process.
 #pragma once
 
 #include <cstdint>

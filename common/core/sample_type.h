@@ -25,8 +25,8 @@ enum class SampleType : int32_t {
     float16 = 15, ///< not used: drivers convert it to float32
 };
 
-/// Calls f with a value of the C++ type. Returns false without a call if the type is not one of the ten types
-/// from uint8 to int8.
+/// Calls f with a zero of the C++ type that `type` stands for. Returns false without a call if `type` is not
+/// one of the ten types from uint8 to int8.
 template <class F>
 bool with_type(SampleType type, F&& f) {
     switch (type) {

@@ -54,7 +54,7 @@ bool equal_names(std::string_view a, std::string_view b);
 /// similar.
 std::string nearest_name(const std::string& name, const std::vector<std::string>& names);
 
-/// Returns "Did you mean -ws?" for nearest_name() with `before` in front; empty if no name is similar.
+/// Returns "Did you mean -ws?" if nearest_name() is "ws" and `before` is "-"; empty if no name is similar.
 std::string did_you_mean(const std::string& name, const std::vector<std::string>& names,
                          const char* before = "");
 

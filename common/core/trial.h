@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tries work that can crash a library in a copy of this process first.
+// Tries work in a copy of this process before the process itself does it, for work that can crash a library.
 #pragma once
 
 #include <functional>

@@ -79,7 +79,7 @@ class PixelRow {
         for (size_t i = 0, count = m_rest.size(); i < count; ++i)
             take(band[i], rest[i], greatest[i]);
     }
-    /// Adds one value of pixel i, for loops that also use the value otherwise.
+    /// Adds one value of pixel i, for loops that also use the value for other computations.
     void look(size_t i, float value) { take(value, m_rest[i], m_greatest[i]); }
     /// Decides which pixels are valid, after all values were added. Returns the number of valid pixels.
     int64_t judge(bool zero_is_invalid = true) {

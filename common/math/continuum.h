@@ -15,8 +15,8 @@
 
 namespace hsi::math {
 
-/// Returns the indices of the bands with a wavelength (nm; NaN: unknown) in [from, to], in rising order of
-/// wavelength. If bands are within 1e-6 nm of each other, only the first one in the file is included.
+/// Returns the indices of the bands whose wavelength (in nm; NaN: unknown) is in [from, to], in rising order
+/// of wavelength. If bands are within 1e-6 nm of each other, only the first one in the file is included.
 std::vector<size_t> rising_bands(const std::vector<double>& wavelengths_nm,
                                  double from = -std::numeric_limits<double>::infinity(),
                                  double to = std::numeric_limits<double>::infinity());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Adds several terms to math::ExactSums at a time. For private use of exact_sum.cpp.
+// Adds several terms to math::ExactSums at a time. Only exact_sum.cpp uses this header.
 #pragma once
 
 #include <cstddef>

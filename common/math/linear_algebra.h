@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Small dense symmetric problems in double precision, about as large as the number of bands. Matrices are n x
-// n, packed row by row. Only the lower triangle of a symmetric matrix is read.
+// Solves small dense symmetric problems in double precision, about as large as the number of bands. Matrices
+// are n x n, packed row by row. Only the lower triangle of a symmetric matrix is read.
 #pragma once
 
 #include <cstddef>
@@ -25,17 +25,18 @@ struct SymmetricEigen {
     }
 };
 
-/// Returns all eigenvalues and eigenvectors. A row of zeros has exactly the eigenvalue 0 and its own axis as
-/// vector. Throws Error if the matrix contains NaN or infinities.
+/// Returns all eigenvalues and eigenvectors. If row k of the matrix is zero, the matrix has exactly the
+/// eigenvalue 0, with the unit vector of axis k as eigenvector. Throws Error if the matrix contains NaN or
+/// infinities.
 SymmetricEigen eigen_symmetric(const std::vector<double>& matrix, int n, const Spread& spread = {});
 
-/// Returns only the eigenvalues, in falling order, which is faster. Throws Error if the matrix contains NaN
-/// or infinities.
+/// Returns the eigenvalues in falling order, without the eigenvectors, in less time. Throws Error if the
+/// matrix contains NaN or infinities.
 std::vector<double> eigenvalues_symmetric(const std::vector<double>& matrix, int n);
 
-/// Solves a v = l b v for a symmetric matrix a and a symmetric positive definite matrix b. The vectors have
-/// v'b v = 1 instead of unit length, and v_i'b v_j = 0. Throws Error if b is not positive definite (to
-/// rounding), or if a matrix contains NaN or infinities.
+/// Solves the generalised eigenproblem a v = l b v for a symmetric matrix a and a symmetric positive definite
+/// matrix b. Eigenvectors have v'b v = 1 instead of unit length, and v_i'b v_j = 0 for i != j. Throws Error
+/// if b is not positive definite (to rounding), or if a matrix contains NaN or infinities.
 SymmetricEigen eigen_generalized(const std::vector<double>& a, const std::vector<double>& b, int n,
                                  const Spread& spread = {});
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Products of rows of weights with a block of pixels in double precision, and related steps. These steps take
-// most of the time of linear models with many members, principal components and Gaussian processes. The
-// kernels are compiled for several instruction sets. The value of a pixel does not depend on its index in the
-// block or on the width of a register.
+// Multiplies rows of weights with blocks of pixels in double precision, and has the steps before and after
+// it. These steps take most of the time of linear models with many members, principal components and Gaussian
+// processes. The kernels are compiled for several instruction sets. The value of a pixel does not depend on
+// its index in the block or on the width of a register.
 #pragma once
 
 #include "math/resampling.h"

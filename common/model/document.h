@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Classifiers as readable JSON documents. Numbers are restored to the last bit, each class has one text line,
-// and errors about damaged files name the position.
+// Writes and reads classifiers as readable JSON documents. Numbers are restored to the last bit, each class
+// has one text line, and errors about damaged files name the position.
 #pragma once
 
 #include "core/json.h"
@@ -36,8 +36,9 @@ std::string dump(const Json& j);
 /// "created_by" (a tool and its version) and "history" (the command line). Each is on a text line that ends
 /// with a comma.
 std::string head_text(const char* format, int version, const Origin& origin);
-/// Adds a last member "checksum" to `text`, an object. The checksum covers all other members except "labels",
-/// which Python's estimators add. Blanks and the order of members do not change the checksum.
+/// Adds the member "checksum" at the end of `text`, a JSON object. The checksum covers all other members
+/// except "labels", which Python's estimators add. Blanks and the order of members do not change the
+/// checksum.
 std::string with_checksum(std::string text);
 /// Returns the member "classes", with or without "weight".
 std::string classes_text(const std::vector<ModelClass>& classes, bool weights);

@@ -13,7 +13,7 @@
 
 namespace hsi::model {
 
-/// An upper limit for variances and squared deviations of floats, also if they are summed over many bands.
+/// An upper limit for variances and squared deviations of floats. It also holds for sums over many bands.
 inline constexpr double greatest_variance = 1e80;
 /// The maximum number of bands, equal to GDAL's limit.
 inline constexpr size_t most_bands = 65536;
@@ -34,12 +34,12 @@ Json with_nulls(const std::vector<double>& values);
 /// Returns rows of n numbers as a list of lists.
 OrderedJson rows_of(const std::vector<double>& values, size_t n);
 
-/// Returns the document with one text line per list, or per row for members that contain rows. The text is
-/// readable, and small changes give small differences.
+/// Returns the document with one text line per list, or one per row for members that contain rows. People can
+/// then read the text, and small changes of a model change few lines.
 std::string lines_text(const OrderedJson& document);
 
 /// Reads the member "eigenvalues": `count` numbers in falling order, with magnitudes up to greatest_variance.
-/// Negative numbers are accepted up to a millionth of the first number.
+/// Negative numbers are accepted if their magnitude is at most a millionth of the first number.
 std::vector<double> read_eigenvalues(const Reader& in, const Json& root, size_t count);
 
 /// Reads the member `key`: `rows` lists of n numbers.

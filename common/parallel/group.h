@@ -26,7 +26,7 @@ class Group {
     bool several() const { return size() > 1; }
     bool root() const { return rank() == 0; }
     virtual const std::string& host(int rank) const = 0;
-    /// Returns true if ranks run on more than one host. They then share data only through the file
+    /// Returns true if ranks run on more than one host. Ranks on different hosts share no memory, only a file
     /// system.
     virtual bool several_hosts() const = 0;
     /// Returns the number of threads for work that this rank does while the other ranks wait. `threads` is
@@ -38,8 +38,8 @@ class Group {
 
     /// Returns the root's `bytes` on all ranks.
     virtual std::string broadcast(const std::string& what, std::string bytes) = 0;
-    /// Merges the values of all ranks, and returns the result on all ranks. merge(a, b) merges two values;
-    /// order and grouping must not matter.
+    /// Merges the values of all ranks, and returns the result on all ranks. merge(a, b) merges two values.
+    /// The result must not depend on the order and the grouping of these merges.
     using Merge = std::function<std::string(const std::string& a, const std::string& b)>;
     virtual std::string reduce(const std::string& what, std::string mine, const Merge& merge) = 0;
     /// Works as reduce() for large values that are merged in place. packed() returns this rank's value. add()

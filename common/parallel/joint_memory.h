@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Memory that ranks of one host share, and the rounds in which all their threads work on it. The threads of
-// several processes become one team (parallel/team.h).
+// Memory that the ranks of one host share, and rounds in which all threads of these ranks work on it. The
+// threads of several processes become one team (parallel/team.h).
 #pragma once
 
 #include "core/cancel.h"

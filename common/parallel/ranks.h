@@ -133,8 +133,8 @@ class Ranks final : public Group {
     Board* m_board = nullptr;
     void make_board();
 
-    /// On the root: requests (rank and bytes) that a pass has received for the next pass. A rank that has
-    /// left a pass may reach the next pass before the root does.
+    /// On the root: requests (rank and bytes) for the next pass, which arrived during the previous pass. A
+    /// rank that has left a pass may reach the next pass before the root does.
     std::vector<std::pair<int, std::string>> m_early_questions;
 
     std::atomic<bool> m_stopped{false}; ///< another rank has failed

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Messages between the processes (ranks) of a job. The module hsi_mpi.so sends them by MPI, and tests send
-// them between threads. All common work of the ranks consists of these messages (parallel/ranks.h).
+// Sends messages between the processes (ranks) of a job. The module hsi_mpi.so sends them by MPI, and tests
+// send them between threads. Ranks exchange all data by these messages (parallel/ranks.h), except for data in
+// shared memory (parallel/joint_memory.h).
 #pragma once
 
 #include <cstddef>
@@ -25,8 +26,8 @@ struct Message {
     std::string bytes;
 };
 
-/// Sends and receives messages. Thread-safe; no function waits for another rank, except at the end. Messages
-/// from one rank to another with the same tag arrive in the order in which they were sent.
+/// Sends and receives messages. Thread-safe. Only finish() waits for other ranks. Messages from one rank to
+/// another with the same tag arrive in the order in which they were sent.
 class Transport {
   public:
     virtual ~Transport() = default;

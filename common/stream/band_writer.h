@@ -25,8 +25,8 @@ namespace hsi::stream {
 class BandTaker {
   public:
     virtual ~BandTaker() = default;
-    /// Returns true if the bands are stored separately, so that writing one band is as fast as writing its
-    /// part of tiles.
+    /// Returns true if the bands are stored separately. Writing one whole band is then as fast as writing it
+    /// tile by tile.
     virtual bool takes_bands() const = 0;
     /// Writes `core` of one band. `src` contains only that band and may be changed by the call. Several
     /// threads may call it at once, in any order. Throws Error (disk full ...).
@@ -43,9 +43,9 @@ void write_plane(BandTaker& sink, int band, const Rect& core, const CubeView<flo
 /// and finish() from one thread.
 class BandWriter {
   public:
-    /// shape: shape of the sink. planes: the number of planes that may be taken at once; the same number of
-    /// further planes is used for writing. cancel may be null. progress: called with the fraction of written
-    /// bands, by one thread at a time. If the system has no more threads, the caller's thread writes.
+    /// shape: shape of the sink. planes: the total number of planes, which take() lends and which wait or are
+    /// written. cancel may be null. progress: called with the fraction of written bands, by one thread at a
+    /// time. If the system has no more threads, the caller's thread writes.
     BandWriter(BandTaker& sink, const CubeShape& shape, int planes, const CancelFlag* cancel = nullptr,
                std::function<void(double)> progress = {});
     /// Works as the constructor above for the part `part` of each of `bands` bands. beside: true: a separate

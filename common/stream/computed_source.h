@@ -22,8 +22,8 @@
 
 namespace hsi::stream {
 
-/// The operation of a step, and the ways to repeat it. The operation merges no results over tiles and leaves
-/// align_samples() and align_lines() at 1.
+/// The operation of a step, and what a ComputedSource must know about it. The operation must merge no results
+/// over tiles, and must leave align_samples() and align_lines() at 1.
 struct LinkWork {
     LinkWork() = default;
     LinkWork(std::shared_ptr<Operation> o) : operation(std::move(o)) {}
@@ -55,9 +55,9 @@ using DeviceReplace = void (*)(int device, float* values, size_t count, float va
 /// A computed cube. Its values equal those of a pass with this operation, to the last bit, for any windows.
 class ComputedSource final : public CubeSource {
   public:
-    /// Computes output `output` of `work`. `work` belongs to this source, since its worker computes all
-    /// outputs. `store` is shared with sources that compute the same results. Throws Error if the output does
-    /// not exist.
+    /// Computes output `output` of `work`. `work` must not be shared with other sources, since the workers of
+    /// each source compute all outputs. `store` is shared with sources that compute the same results. Throws
+    /// Error if the output does not exist.
     ComputedSource(std::shared_ptr<const CubeSource> behind, LinkWork work, size_t output = 0,
                    std::shared_ptr<LinkStore> store = nullptr);
 
@@ -72,9 +72,10 @@ class ComputedSource final : public CubeSource {
     int computes_on() const override;
     uint64_t device_bytes(int64_t samples, int64_t lines) const override;
 
-    /// Makes this step compute on `devices`, with the same values as a pass on these devices. Discards the
-    /// kept results. Call this function while no reader is open. \return false if the operation has no code
-    /// for devices; the step then remains on the CPU. Throws Error as LinkWork::on_devices does.
+    /// Makes this step compute on `devices`, with the same values as a pass on these devices. Discards kept
+    /// numbers (see kept()), which devices do not use. Call this function while no reader is open. \return
+    /// false if the operation has no code for devices; the step then remains on the CPU. Throws Error as
+    /// LinkWork::on_devices does.
     bool compute_on(const std::vector<CudaDevice>& devices);
     bool on_devices() const { return m_on_devices; }
     /// Makes view_on() return `by` instead of `value`. `value` is the nodata value of the scene, and `by` its

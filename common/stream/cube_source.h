@@ -39,10 +39,10 @@ struct BlockLayout {
 class CubeReader {
   public:
     virtual ~CubeReader() = default;
-    /// Reads `window` (scene coordinates, inside the scene) of every band of the source into `dst`
-    /// (dst.bands/lines/samples equal to the shape's bands and the window's size). Nodata and masked values
-    /// become NaN; NaN and infinities of the file are unchanged. So the values of a pixel show whether it is
-    /// valid (core/valid_pixel.h), without a second buffer. Throws Error if the file cannot be read.
+    /// Reads `window` of every band of the source into `dst`. `window` is in scene coordinates and inside the
+    /// scene. `dst` has the bands of the source, and the lines and samples of the window. Nodata and masked
+    /// values become NaN; NaN and infinities of the file are unchanged. So the values of a pixel show whether
+    /// it is valid (core/valid_pixel.h), without a second buffer. Throws Error if the file cannot be read.
     virtual void read(const Rect& window, const CubeView<float>& dst) = 0;
     /// Returns the values of read() for `window` if they are already in memory, else nullopt. The view is
     /// read-only and exists as long as the source.
@@ -99,8 +99,8 @@ class CubeSink {
     virtual std::optional<CubeView<float>> place_on(int /*device*/, const Rect& /*core*/) {
         return std::nullopt;
     }
-    /// Returns the preferred blocks of tiles if memory allows: the blocks of a file in which reading part of
-    /// a block is expensive. block_samples = 0: no preference.
+    /// Returns the blocks of the output file that tiles should consist of if memory allows; block_samples =
+    /// 0: no preference. A sink has a preference if writing only part of a block is expensive.
     virtual BlockLayout layout() const { return {}; }
     /// Writes the tile. The call may change `src` (conversion in place). Throws Error (disk full ...).
     virtual void write(const Rect& core, const CubeView<float>& src) = 0;

@@ -14,14 +14,14 @@
 
 namespace hsi::stream {
 
-/// The largest tile that a worker gets. The worker allocates for it once, in start().
+/// The largest tile that a worker gets. The worker allocates its buffers for this size once, in start().
 struct TileLimits {
     int64_t window_samples = 0, window_lines = 0;
     int64_t core_samples = 0, core_lines = 0;
     int ranks = 1; ///< processes that share the tiles
 };
 
-/// The state of one lane (a thread with its own tile buffers). Called from one thread at a time.
+/// The state of one lane (a thread with its own tile buffers). process() is called from one thread at a time.
 class Worker {
   public:
     virtual ~Worker() = default;

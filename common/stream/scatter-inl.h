@@ -61,7 +61,7 @@ HWY_INLINE void take_turn(int64_t part, V a, V b, V c, V e, float (*HWY_RESTRICT
     const D d;
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));
     const bool last = part + lanes == scatter_sums<float>;
-// Not for targets without halves of registers, or with registers of unknown width.
+// This code needs registers of known width that have halves.
 #if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
     if constexpr (hn::MaxLanes(D()) >= 8) {
         if (last) {

@@ -59,9 +59,9 @@ struct SceneStatistics {
     /// Returns the bands (0-based) without any finite value. The scan must be repeated without them, because
     /// no pixel is valid with them.
     std::vector<int> empty_bands() const;
-    /// Declares that a band (0-based, counted without bands known to be constant) has one value. Sets the
-    /// covariances of the band to 0, because their rounding errors grow with the level. At a level of 1e25,
-    /// the errors exceed the variance of other bands.
+    /// Declares that a band (0-based) has the value `level` in all valid pixels. Sets its mean to `level` and
+    /// its covariances to 0. Computed covariances have rounding errors that grow with the level: at a level
+    /// of 1e25, they exceed the variance of other bands.
     void set_constant(int band, float level);
     /// Returns a placeholder for the result of a scan that was not made, since a plan needs its size. All
     /// pixels are valid, means are 0, variances 1 and covariances 0. The differences have the same values.

@@ -28,8 +28,8 @@ model::Origin origin_of(const Run& run);
 /// Adds the option -any-wavelengths.
 void add_any_wavelengths(Builder& args, bool& any_wavelengths, const char* with = "");
 
-/// A scene with only the bands that a model needs. `matched` has the index in this scene of each of the
-/// model's bands.
+/// A scene with only the bands that a model needs. `matched`: for each band of the model, the index of its
+/// band in `source`.
 struct MatchedSource {
     std::shared_ptr<raster::RasterSource> source;
     std::vector<int> matched; ///< 0-based

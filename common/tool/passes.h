@@ -15,8 +15,8 @@
 
 namespace hsi::tool {
 
-/// Runs a pass that prepares dst and adds it to the report. \return false with -dry-run: the plan is printed,
-/// pixels are not read, and later results are assumed (Run::assume()).
+/// Runs a pass that prepares dst, and adds it to the report. \return false with -dry-run: the plan of the
+/// pass is printed, pixels are not read, and the run continues with assumed results (tool/plan.h).
 bool run_pass(Run& run, const stream::CubeSource& source, stream::Operation& operation,
               const std::vector<stream::CubeSink*>& sinks, const stream::PassOptions& pass);
 

@@ -88,8 +88,8 @@ struct Run::Impl {
     /// Returns true if the path of the report is a file that no run of ours has written.
     bool report_is_other_file() const;
     Error no_report() const;
-    /// Gives all of `outputs` and the report their final names. `cancel`: null if the run was already
-    /// cancelled.
+    /// Gives all of `outputs` and the report their final names together. `cancel`: the flag that can still
+    /// prevent it; null if the run was already cancelled.
     void commit_with_report(const std::shared_ptr<raster::RunFiles>& outputs, const Outcome* failure,
                             const CancelFlag* cancel);
     std::string make_report(const Outcome* failure);

@@ -105,7 +105,8 @@ class Scene {
     /// Declares that the tool needs the scene only once: the scan is the only pass, or dst is computed when
     /// it is read. The scene is then not kept in memory.
     void read_once() { m_read_once = true; }
-    /// Sets the treatment of invalid pixels, for report_invalid(); null: invalid pixels are reported later.
+    /// Sets the end of the note about invalid pixels (`fate` in report_invalid()); null: the tool reports
+    /// invalid pixels later.
     void set_fate(const char* fate) { m_fate = fate; }
 
     /// Reports how many pixels the statistics cover. `invalid` includes the pixels outside of a mask. Adds

@@ -22,8 +22,8 @@ int thread_count(const std::string& text, bool given, int sharing);
 /// size, and never fewer than the minimum below.
 inline constexpr uint64_t bytes_worth_a_lane = uint64_t{64} << 20;
 inline constexpr int least_device_lanes = 4;
-/// The same number inside another program, in which streams, buffers and pinned memory are kept for the next
-/// call.
+/// Replaces bytes_worth_a_lane inside another program, in which streams, buffers and pinned memory are kept
+/// for the next call.
 inline constexpr uint64_t bytes_worth_a_kept_lane = uint64_t{16} << 20;
 /// The maximum number of workers per device if each worker has large buffers there (SAHIC's classifier): 8
 /// workers read 10 GB in 0.60 s, 16 workers in 0.455 s.

@@ -52,9 +52,11 @@ class DetectTargets {
     std::string m_missing;
 };
 
-/// Returns the pixels of -background that are also in the mask of the run; null if all valid pixels are
-/// background. The bytes of the mask must be subtracted from the memory of passes (without_mask()). \throws
-/// the errors of tool::read_mask().
+/// Returns the pixels that may be background. With -background, these are its pixels that are also in the
+/// mask of the run. Without it, they are the pixels in the mask of the run for rx with rings; for other
+/// methods, the result is null, because the pass of the statistics applies the mask. The bytes of the result
+/// must be subtracted from the memory of passes (without_mask()). \throws the errors of tool::read_mask(),
+/// and Error if no pixel remains.
 std::shared_ptr<const detect::PixelMask> read_background(tool::Run& run, const Settings& settings,
                                                          const raster::RasterSource& scene);
 
