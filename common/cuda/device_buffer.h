@@ -40,8 +40,8 @@ inline void give_back_device_memory(int device, void* block, size_t bytes) noexc
         cudaFree(block);
 }
 
-/// Allocates device memory for code without CUDA: a step of a pipeline whose results the next step reads on
-/// the device.
+/// Allocates device memory for code without CUDA, such as a step of a pipeline whose results the next step
+/// reads on the device.
 class DeviceAllocator final : public HostAllocator {
   public:
     explicit DeviceAllocator(int ordinal) : m_ordinal(ordinal) {}

@@ -9,10 +9,10 @@
 namespace hsi::math {
 
 struct DefiniteKernels {
-    /// c[a * pitch + b] += sum over j < count of u_j[a] u_j[b], for a < rows and a <= b < columns, where u_j
-    /// = u + j * u_pitch. The function works with whole registers. It therefore also changes some entries
-    /// left of the diagonal, and needs memory for `slack` numbers after the columns (of c and of each u_j)
-    /// and for `slack` further rows of c.
+    /// Adds the sum over j < count of u_j[a] u_j[b] to c[a * pitch + b], for a < rows and a <= b < columns,
+    /// where u_j = u + j * u_pitch. The function works with whole registers. It therefore also changes some
+    /// entries left of the diagonal, and needs memory for `slack` numbers after the columns (of c and of each
+    /// u_j) and for `slack` further rows of c.
     void (*update)(double* c, ptrdiff_t pitch, int rows, int columns, const double* u, ptrdiff_t u_pitch,
                    int count);
     /// Replaces the upper triangle of the symmetric positive definite n x n matrix m by its factor R (m =

@@ -48,8 +48,8 @@ struct ResampledBand {
     std::vector<double> weights; ///< above 0; their sum is 1 to rounding
     double width = 0;            ///< width of the target band (nm); NaN: unknown
     double inside = 1;           ///< share of the target band's response within the source's centres
-    /// Returns sqrt(sum of squared weights). Independent noise of the source bands is multiplied by this
-    /// factor.
+    /// Returns sqrt(sum of squared weights). The standard deviation of independent noise is multiplied by
+    /// this factor.
     double noise_gain() const;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Multiplies rows of weights with blocks of pixels in double precision, and has the steps before and after
-// it. These steps take most of the time of linear models with many members, principal components and Gaussian
+// Multiplies rows of weights with blocks of pixels in double precision, and performs related steps. These
+// steps take most of the time of linear models with many members, principal components and Gaussian
 // processes. The kernels are compiled for several instruction sets. The value of a pixel does not depend on
 // its index in the block or on the width of a register.
 #pragma once
@@ -57,14 +57,14 @@ struct RowKernels {
     /// with zeros. scale and offset: one per band of `in`, or null.
     void (*load)(const std::vector<ResampledBand>& bands, const double* scale, const double* offset,
                  const float* in, ptrdiff_t stride, size_t count, double* x);
-    /// z = (x - centre) * factor for each entry. squares: the sum of z^2 for each pixel.
+    /// Computes z = (x - centre) * factor for each entry. squares: the sum of z^2 for each pixel.
     void (*standardise)(const double* x, const double* centre, const double* factor, size_t entries,
                         double* z, double* squares);
-    /// results[row] = the dot product of the row and x, for each pixel. Each sum adds the entries in their
-    /// order.
+    /// Computes results[row], the dot product of the row and x, for each pixel. Each sum adds the entries in
+    /// their order.
     void (*multiply)(const RowPanels& panels, const double* x, double* results);
-    /// results[row] = the dot product of the row and x, plus the offset of the row. sums: the sum of the
-    /// squared results over all rows, for each pixel. offsets: one per row, padded with zeros to
+    /// Computes results[row], the dot product of the row and x plus the offset of the row. sums: the sum of
+    /// the squared results over all rows, for each pixel. offsets: one per row, padded with zeros to
     /// panels.results().
     void (*sum_squares)(const RowPanels& panels, const double* offsets, const double* x, double* results,
                         double* sums);

@@ -71,8 +71,8 @@ class Group {
     /// if there is no such rank.
     virtual void swap_borders(const std::string& what, std::string& before, std::string& after) = 0;
     /// Checks that all ranks pass the same text `mine`. Otherwise throws Error on all ranks. The message
-    /// names the first rank whose text differs from the root's, followed by `fault`: "sees another src". If
-    /// texts have several lines, the message includes the first line that differs.
+    /// names the first rank whose text differs from the root's, followed by `fault` (such as "sees another
+    /// src"). If texts have several lines, the message includes the first line that differs.
     virtual void agree(const std::string& what, const std::string& mine, const std::string& fault,
                        const std::string& advice) = 0;
     /// Works as for_each() (parallel/threads.h), with units shared among the ranks. Each rank computes

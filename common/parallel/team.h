@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A few threads that compute one piece of work together, then the next: a tile, or an algorithm that cannot
-// be divided into tiles. The threads may belong to several processes of one host.
+// A few threads that together compute one piece of work after another, such as a tile, or a round of an
+// algorithm that cannot be divided into tiles. The threads may belong to several processes of one host.
 #pragma once
 
 #include "core/host_memory.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Writes bands to a file while further bands are computed. For operations that compute a whole band at once,
-// and files that store a band in one contiguous piece.
+// Writes bands to a file while further bands are computed. Suits operations that compute a whole band at
+// once, and files that store a band in one contiguous piece.
 #pragma once
 
 #include "core/cancel.h"
@@ -43,9 +43,9 @@ void write_plane(BandTaker& sink, int band, const Rect& core, const CubeView<flo
 /// and finish() from one thread.
 class BandWriter {
   public:
-    /// shape: shape of the sink. planes: the total number of planes, which take() lends and which wait or are
-    /// written. cancel may be null. progress: called with the fraction of written bands, by one thread at a
-    /// time. If the system has no more threads, the caller's thread writes.
+    /// shape: shape of the sink. planes: the total number of planes; while the caller fills some of them,
+    /// others wait or are written. cancel may be null. progress: called with the fraction of written bands,
+    /// by one thread at a time. If the system has no more threads, the caller's thread writes.
     BandWriter(BandTaker& sink, const CubeShape& shape, int planes, const CancelFlag* cancel = nullptr,
                std::function<void(double)> progress = {});
     /// Works as the constructor above for the part `part` of each of `bands` bands. beside: true: a separate

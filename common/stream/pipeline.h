@@ -85,7 +85,7 @@ struct PassOptions {
     std::function<void(double)> progress;
     /// Indices (in the plan) of the tiles to visit; null: all tiles.
     const std::vector<int64_t>* only = nullptr;
-    /// Returns the rank that must process a tile. For several ranks that each keep the data of their own
+    /// Returns the rank that must process a tile. Needed if several ranks each keep the data of their own
     /// tiles. If null, a free rank takes the next tile.
     std::function<int(const Tile&)> owner;
     int ranks = 0; ///< For a plan: number of ranks that share the tiles; 0: the actual number.

@@ -46,8 +46,8 @@ class PlaneStore {
         Rect window;
     };
     /// Exchanges the parts of all ranks. `mine` lists the parts of the store that only this rank has written.
-    /// Afterwards each rank has all parts; if rows > 0, only the lines that it owns (owner()). All ranks call
-    /// this function together.
+    /// Afterwards each rank has all parts or, if rows > 0, at least the lines that it owns (owner()). All
+    /// ranks call this function together.
     void share(parallel::Group& ranks, const std::vector<Part>& mine, int64_t rows = 0);
     /// Returns the rank that owns a line. The lines are divided into groups of `rows` lines (a row of tiles),
     /// which are assigned to the ranks in turn.

@@ -61,8 +61,8 @@ class RangeWatch final : public CubeSource {
     }
     uint64_t stored_bytes_per_pixel() const override { return m_from.stored_bytes_per_pixel(); }
 
-    /// Examines the pixels of the grid line by line, outside of a pass. For use if the pass reads the scene
-    /// through another source.
+    /// Examines the pixels of the grid line by line, outside of a pass. Call this function if the pass reads
+    /// the scene through another source.
     void look() const;
 
     /// Merges the findings of all ranks. All ranks call this function together after the pass, even if they

@@ -43,10 +43,10 @@ std::shared_ptr<raster::RasterSource> matching_source(Run& run, const std::strin
 /// bands than class numbers.
 std::vector<raster::LabelClass> probability_classes(const raster::RasterSource& source);
 
-/// Returns the outputs of a classification in this order: the class map (dst) with names and colours; if
-/// paths are given, the probabilities with one band per class; and the confidence. All of them get
-/// `metadata`. Makes all checks that can fail, so that the run fails before the work. Throws Error or
-/// UsageError, also if -ot cannot represent a class number.
+/// Returns the outputs of a classification in this order: the class map (dst) with names and colours, the
+/// probabilities with one band per class, and the confidence. The last two are included only if their paths
+/// are given. All of them get `metadata`. Makes all checks that can fail, so that the run fails before the
+/// work. Throws Error or UsageError, also if -ot cannot represent a class number.
 raster::OutputSet plan_classification(const Run& run, const raster::RasterSource& source,
                                       const std::vector<raster::LabelClass>& classes,
                                       const std::string& probabilities, const std::string& confidence,

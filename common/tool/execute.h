@@ -34,8 +34,7 @@ Outcome execute(Call& call, FrontEnd& front_end, const std::string& command,
                 const std::vector<std::string>& read = {});
 
 /// Passes the words of a step to the call of the step, in the form that the run's front end reads
-/// (FrontEnd::give_words()). For a tool that runs other tools.
-/// \throws UsageError.
+/// (FrontEnd::give_words()). A tool that runs other tools calls this function. \throws UsageError.
 void give_step_words(const Run& run, Call& call, const std::vector<std::string>& words);
 /// Runs a finished call (Call::finish()) as a step of a run, with the run's front end, cancellation and
 /// register of files. The step's outputs get their names together with the outputs of the run. (A destination

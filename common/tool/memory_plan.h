@@ -50,8 +50,8 @@ class MemoryPlan {
     /// the rest is too small for any pass
     uint64_t buffers(uint64_t held) const;
     /// Returns whether a scene of `bytes` may stay in memory. It may take up to half of `left`, the memory
-    /// that is left for buffers. The other part must suffice for a reader, or for the memory of a pass
-    /// (`beside`).
+    /// that is left for buffers. The rest must hold a reader (`reader` bytes) with the smallest buffers, and
+    /// must be at least `beside`, the memory of a pass.
     static bool may_keep(uint64_t bytes, uint64_t left, uint64_t reader, uint64_t beside);
 
   private:

@@ -17,7 +17,8 @@ namespace hsi::tool {
 /// Ends the plan: with -dry-run calls `print`, which prints the rest of the plan, and ends the run.
 void end_of_plan(Run& run, const std::function<void()>& print = {});
 
-/// Prints and reports the plan of one pass, for `print` of end_of_plan().
+/// Prints and reports the plan of one pass. Call this function in the function `print` that end_of_plan()
+/// gets.
 void print_plan(Run& run, const stream::CubeSource& source, const stream::Operation& operation,
                 const stream::PassOptions& pass);
 

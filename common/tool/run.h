@@ -96,8 +96,8 @@ class Run {
     void reserve_cache(uint64_t bytes);
     /// Returns a source that keeps the values of its first pass, or `source` itself. Values are kept if
     /// reading them again is slow (compressed, tiled, remote) and if they fit in half of the memory that is
-    /// left. The other part must suffice for a reader, or for the memory of a pass (`beside`). Call seal()
-    /// after the pass.
+    /// left. The rest must hold a reader with the smallest buffers, and must be at least `beside`, the memory
+    /// of a pass. Call seal() after the pass.
     std::shared_ptr<stream::CubeSource> keep_if_slow(const std::shared_ptr<raster::RasterSource>& source,
                                                      uint64_t beside = 0);
     /// Returns the options of one pass: number of workers, memory that is left for buffers, forced tile,

@@ -16,8 +16,8 @@ inline constexpr int most_threads = 1024;
 /// processes. \throws UsageError
 int thread_count(const std::string& text, bool given, int sharing);
 
-/// The bytes of a raw scene for which another worker (lane) on a device pays. Workers wait only for the file
-/// and for the device. Each worker has a stream, buffers on the device and pinned memory, and creating and
+/// The number of bytes of a raw scene for each worker (lane) on a device. Workers wait only for the file and
+/// for the device. Each worker has a stream, buffers on the device and pinned memory, and creating and
 /// freeing them takes longer than reading a few dozen megabytes. So there is one worker per piece of this
 /// size, and never fewer than the minimum below.
 inline constexpr uint64_t bytes_worth_a_lane = uint64_t{64} << 20;

@@ -84,7 +84,7 @@ struct Rings {
     double ridge_share = detect::Ring().ridge_share; ///< value of -shrinkage
 };
 
-/// mf, cem, ace and rx with the background of the pixel's group.
+/// mf, cem, ace and rx, where each group of pixels has its own background.
 struct Groups {
     Method method = Method::ace;
     std::string by; ///< "columns", or the path of the map
@@ -119,7 +119,8 @@ struct Settings {
 
     /// Returns true if smaller scores are better.
     bool small_is_best() const { return std::holds_alternative<Alone>(how); }
-    /// Returns true if the threshold is the score of a certain rank. All scores must then be computed first.
+    /// Returns true if the threshold is the score of a certain rank. All scores must then be computed before
+    /// the pass that writes the outputs.
     bool ranks() const { return map.percent || (map.false_alarms && !background.empty()); }
     /// Returns the fraction that the last pass takes of the progress of all passes over scores.
     double share_of_detection() const { return ranks() ? 1.0 / 3 : 1.0; }

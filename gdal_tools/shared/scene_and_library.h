@@ -142,9 +142,9 @@ double proposed_scale(double ratio, const std::string& type);
 
 // Scenes whose bands have different scales, such as PRISMA with its two cubes or an ENVI header with gains.
 // One factor for all bands does not change the direction of a spectrum. In this case the stored values are
-// used, and -library-scale corrects the factor. If the factors of the bands differ, or if there is an offset,
-// spectra consist of scaled values. The same rule applies to scenes that are compared with a library and to
-// spectra that are written, so that written spectra fit the scene when they are read again.
+// used, and -library-scale converts the library to them. If the factors of the bands differ, or if there is
+// an offset, spectra consist of scaled values. The same rule applies to scenes that are compared with a
+// library and to spectra that are written, so that written spectra fit the scene when they are read again.
 
 /// Adds -any-scale for tools that compare with spectra.
 void add_any_scale_option(tool::Builder& args, bool& any_scale);
