@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Owners of device memory.
+// Allocates device memory, and frees it when its owner is destroyed.
 #pragma once
 
 #include "core/host_memory.h"

@@ -18,7 +18,7 @@ namespace hsi::cuda {
 inline constexpr int lowest_digit = (-298 - 52 - exact::base_exponent) / 32,
                      digit_rows = (298 - exact::base_exponent) / 32 + 1 - lowest_digit;
 
-/// The sums as kernels access them.
+/// The addresses and the number of the sums, for kernels.
 struct ExactView {
     unsigned long long* digit = nullptr; ///< digit_rows x count
     double* special = nullptr;           ///< one per sum: the sum of its non-finite terms

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Owners of streams and events. The default stream is never used, because it would serialise the workers.
+// Classes that own CUDA streams and events. The default stream is never used, because it would serialise the
+// workers.
 #pragma once
 
 #include "cuda/check.h"

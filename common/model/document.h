@@ -69,7 +69,7 @@ class Reader {
     double positive(const Json& object,
                     const char* key) const; ///< throws Error unless it is finite and above 0
     int64_t whole(const Json& v, const char* what, int64_t least, int64_t most) const;
-    /// Returns an empty text if the member is absent
+    /// Returns the text of the member `key`; an empty text if the member is absent.
     std::string text(const Json& object, const char* key) const;
     /// Throws Error unless v is a list of `count` entries.
     void expect(const Json& v, const char* what, size_t count) const;

@@ -57,7 +57,7 @@ class BandWriter {
     /// Discards planes that were given and are not yet written.
     ~BandWriter();
 
-    /// Returns the host bytes of the planes of a scene.
+    /// Returns the host bytes of `planes` planes of this size.
     static uint64_t bytes(const CubeShape& shape, int planes);
 
     /// Waits for a free plane and returns it. The plane has the size of the part, and the caller fills it. It

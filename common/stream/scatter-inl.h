@@ -75,7 +75,7 @@ HWY_INLINE void take_turn(int64_t part, V a, V b, V c, V e, float (*HWY_RESTRICT
             };
             const auto a8 = half(a, sums[0]), b8 = half(b, sums[1]), c8 = half(c, sums[2]),
                        e8 = half(e, sums[3]);
-            // Each block contains a0+a2 b0+b2 a1+a3 b1+b3.
+            // Each 128-bit block of this sum contains a0+a2 b0+b2 a1+a3 b1+b3.
             const auto ab =
                 hn::BitCast(pairs, hn::Add(hn::InterleaveLower(d8, a8, b8), hn::InterleaveUpper(d8, a8, b8)));
             const auto ce =
@@ -121,7 +121,7 @@ HWY_INLINE void take_turn(int64_t part, V a, V b, V c, V e, double (*HWY_RESTRIC
             };
             const auto a4 = half(a, sums[0]), b4 = half(b, sums[1]), c4 = half(c, sums[2]),
                        e4 = half(e, sums[3]);
-            // Each block contains a0+a1 b0+b1.
+            // Each 128-bit block of this sum contains a0+a1 b0+b1.
             const auto ab = hn::Add(hn::InterleaveLower(d4, a4, b4), hn::InterleaveUpper(d4, a4, b4));
             const auto ce = hn::Add(hn::InterleaveLower(d4, c4, e4), hn::InterleaveUpper(d4, c4, e4));
             hn::StoreU(hn::Add(hn::ConcatLowerLower(d4, ce, ab), hn::ConcatUpperUpper(d4, ce, ab)), d4, out);

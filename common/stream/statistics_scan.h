@@ -90,7 +90,7 @@ class StatisticsScan : public Operation {
     SceneStatistics assumed() const { return SceneStatistics::assumed(m_scene); }
 
   protected:
-    // For other backends, whose workers are StatisticsWorkers.
+    // For backends with their own start(), whose workers must be StatisticsWorkers.
     int bands() const { return m_scene.bands; }
     Statistics what() const { return m_what; }
     BorderPairs& borders() { return *m_borders; }

@@ -31,7 +31,7 @@ class FrontEnd {
     virtual void warn(const std::string& text) = 0;
     /// Prints a result that the user requested.
     virtual void print(const std::string& text) = 0;
-    /// \throws Error if printed text could not be written.
+    /// Throws Error if printed text could not be written.
     virtual void check_printed() = 0;
     /// Returns the flag that is read between tiles. The front end sets it when the user cancels the run.
     virtual CancelFlag& cancel() = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Masks from files, which select the pixels of a scene that count.
+// Reads masks from files. A mask selects the pixels of a scene that count.
 #pragma once
 
 #include "raster/raster_source.h"

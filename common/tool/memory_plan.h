@@ -11,7 +11,7 @@
 
 namespace hsi::tool {
 
-/// The default of -memory and -device-memory.
+/// The defaults of -memory and -device-memory.
 inline constexpr const char* default_memory = "25%";
 inline constexpr const char* default_device_memory = "80 % of what is free";
 

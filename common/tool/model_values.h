@@ -70,7 +70,7 @@ class RangeCheck {
                const std::vector<int>& matched = {});
     /// Returns the source that the pass must read.
     const stream::CubeSource& source() const { return m_watch; }
-    /// Reads some lines, for use if the pass reads another source.
+    /// Reads some lines of the scene. Call this function if the pass reads another source.
     void look() const { m_watch.look(); }
     /// Adds the fraction of pixels far outside of the model's range to the report, and warns from 1 % on.
     /// Call this function after the pass. `range`: the end of "the range that ..." in the warning.

@@ -30,7 +30,7 @@ void add_to_plan(Run& run, const std::string& pass, const char* key, uint64_t va
 /// With -dry-run, prints that the output of `options` is computed when it is read, and ends the run.
 void begin_virtual(Run& run, const raster::OutputOptions& options);
 
-/// Ends a dry run; caught by complete().
+/// The exception that ends a dry run. complete() catches it, so that the run can continue.
 struct PlanIsComplete {};
 
 /// Calls `work`, which makes an output. \return false with -dry-run, when the plan of that output is

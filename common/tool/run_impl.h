@@ -80,7 +80,7 @@ struct Run::Impl {
     Json record(const Outcome* failure); ///< record of the run, for a report
     /// Writes the report of a failure. Also commits the outputs that the body has asked to keep.
     void write_failure_report(const Outcome& failure);
-    /// \throws Error or UsageError if the report could not be written later.
+    /// Throws Error or UsageError if it is already certain that the report cannot be written.
     void check_report();
 
   private:

@@ -49,7 +49,7 @@ class Scene {
     using Join = std::function<std::shared_ptr<const stream::CubeSource>(
         std::shared_ptr<const stream::CubeSource>, const raster::RasterSource&)>;
     void join(Join join) { m_join = std::move(join); }
-    /// Removes the copy in memory, which is not needed any more.
+    /// Removes the copy in memory. Call this function when the copy is not needed any more.
     void release() { m_cube = m_raster; }
     /// Makes the next scans also find the minimum and maximum of each band, over pixels on a grid
     /// (stream::RangeWatch). find: see stream::RangeWatch::find_with(); may be null.
@@ -124,7 +124,7 @@ class Scene {
     BandedSource banded();
     /// Warns about bands whose mean is a million times the mean of the other bands: they contain fill values.
     void warn_of_other_magnitudes(const std::vector<double>& mean) const;
-    /// Calls run_pass(), and observes the extremes if requested.
+    /// Calls run_pass(), and finds the minimum and maximum of each band if watch_values() was called.
     bool scan_pass(const stream::CubeSource& cube, stream::Operation& operation,
                    const stream::PassOptions& options);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Values as users write them: numbers and lists.
+// Parses values as users write them: numbers and lists.
 #pragma once
 
 #include "raster/band_choice.h"

@@ -90,7 +90,7 @@ class PlotOutput {
     /// extensions. `further`: other allowed values of the option, for the message.
     static void check_name(const std::string& role, const std::string& path, const char* further = "");
     PlotOutput(const tool::Run& run, const std::string& role, const std::string& path, bool overwrite);
-    /// \throws Error if the file cannot be written.
+    /// Throws Error if the file cannot be written.
     void check(const Plot::Frame& frame) const;
     void write(tool::Run& run, const Plot& plot) const;
     bool wanted() const { return !m_text.path.empty(); }
