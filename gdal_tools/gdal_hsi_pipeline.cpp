@@ -502,7 +502,8 @@ class Pipeline {
         return own;
     }
 
-    /// Runs the tool. \return false with -dry-run, if the output was only planned.
+    /// Runs the tool of a step on `scene`. `to`: the output of the step; null: the output that its call
+    /// names. \return false with -dry-run if the output was only planned.
     bool run_tool(const Step& step, const raster::OpenOptions& scene, const raster::OutputOptions* to) {
         tool::Call& call = *step.call;
         call.options().source = source_of(step, scene);

@@ -69,7 +69,8 @@ raster::OutputSet outputs_of(const tool::Run& run, const Settings& settings,
         spec.bands = {{name, {{"unit", unit}}}};
         spec.metadata = cube.metadata;
         raster::OutputOptions options = run.side_output(role, path);
-        // -dstnodata applies to y'. In the other outputs, the same value could be a valid angle.
+        // If y' is virtual, -dstnodata applies to y' alone. In the other outputs, the same value could be a
+        // valid angle.
         if (!settings.spp.cube) {
             options.nodata.reset();
             spec.nodata = std::numeric_limits<double>::quiet_NaN();

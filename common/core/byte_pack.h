@@ -42,7 +42,8 @@ class BytePacker {
         if (count > 0) m_bytes.append(reinterpret_cast<const char*>(values), count * sizeof(T));
         return *this;
     }
-    /// Reserves room for `bytes` further bytes, so that the next calls do not move the packed bytes.
+    /// Reserves memory for `bytes` further bytes, so that later calls of put() need not move the bytes that
+    /// are already packed.
     BytePacker& reserve(size_t bytes) {
         m_bytes.reserve(m_bytes.size() + bytes);
         return *this;
@@ -53,8 +54,8 @@ class BytePacker {
     std::string m_bytes;
 };
 
-/// Reads the values of a BytePacker in the order in which they were packed. \throws Error if bytes are
-/// missing.
+/// Unpacks values from the bytes of a BytePacker, in the order in which they were packed. \throws Error if
+/// fewer bytes are left than a value needs.
 class ByteUnpacker {
   public:
     explicit ByteUnpacker(std::string_view bytes) : m_bytes(bytes) {}
@@ -76,8 +77,8 @@ class ByteUnpacker {
         values.resize(count);
         if (count > 0) std::memcpy(static_cast<void*>(values.data()), from, count * sizeof(T));
     }
-    /// Returns the bytes of a vector's values without copying them. The address may be unaligned: read the
-    /// values with memcpy.
+    /// Returns the bytes of a packed vector without copying them, and sets `count` to its number of values.
+    /// The bytes may be unaligned, so copy the values out of them with memcpy().
     template <class T>
     std::string_view view(size_t& count) {
         static_assert(std::is_trivially_copyable_v<T>);

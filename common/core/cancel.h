@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The flag that ends a run: set by a signal or a progress callback, polled between tiles.
+// The flag by which a signal handler or a progress callback ends a run.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,8 @@ class CancelFlag {
   public:
     void request() noexcept { m_flag.store(true, std::memory_order_relaxed); }
     bool requested() const noexcept { return m_flag.load(std::memory_order_relaxed); }
-    /// Works as request(), but also records that the sender, such as a signal handler, cannot wait long.
+    /// Works as request(), and also records that the run must end quickly because the sender, such as a
+    /// signal handler, does not wait long.
     void interrupt() noexcept {
         m_interrupted.store(true, std::memory_order_relaxed);
         request();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Cancels work within a tile, or within another long piece of work. Code that distributes the pieces sets the
-// flag of each thread, and loops that take longer than a moment check the flag.
+// Lets a run be cancelled within a tile or within another long piece of work. Code that gives such work to a
+// thread creates a CancelScope on that thread. Loops that take longer than a moment call check_cancelled().
 #pragma once
 
 #include "core/cancel.h"
@@ -10,7 +10,8 @@
 
 namespace hsi {
 
-/// While this object exists, check_cancelled() on this thread reads `flag`, which may be null.
+/// While this object exists, check_cancelled() on this thread reads `flag`. If `flag` is null, work on this
+/// thread cannot be cancelled. The destructor restores the previous flag of the thread.
 class CancelScope {
   public:
     explicit CancelScope(const CancelFlag* flag) : m_before(std::exchange(t_heeded, flag)) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Measures the processor time for compression: the sum over all threads of this process since its start.
-// Passes report the difference (stream/pipeline.h).
+// Measures the processor time for compressing and decompressing data. The times are sums over all threads of
+// this process since its start. A pass reports how much they grew during the pass (stream/pipeline.h).
 #pragma once
 
 #include <time.h>
@@ -30,7 +30,8 @@ inline CodecTime codec_time() {
             second * static_cast<double>(detail::g_encoding_ns.load())};
 }
 
-/// Counts the time of this thread as decoding or encoding while this object exists.
+/// Adds the processor time that this thread uses while this object exists to the time for decoding or for
+/// encoding.
 class CodecClock {
   public:
     enum class Kind { decoding, encoding };

@@ -7,10 +7,11 @@
 
 namespace hsi {
 
-/// Ends all connections of this process, also those in progress. Async-signal-safe.
+/// Ends all TCP connections of this process, including those that are being established. Afterwards,
+/// connections_are_ended() returns true. Async-signal-safe.
 void end_connections() noexcept;
 
-/// Returns true after end_connections(): no further request may be made.
+/// Returns true after end_connections(). The caller must then make no further requests.
 bool connections_are_ended() noexcept;
 
 /// Ends the connections to this address ("127.0.0.1", "::1") and port. An empty address means all

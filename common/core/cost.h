@@ -6,8 +6,9 @@
 
 namespace hsi {
 
-/// Measured with AVX2 at 2.4 GHz and on an NVIDIA H200 (docs/measurements_runs.md). A "value" is one value of
-/// the scene or of a component.
+/// Seconds per unit of work on one CPU core and on one GPU. They were measured with AVX2 at 2.4 GHz and on an
+/// NVIDIA H200 (docs/measurements_runs.md). A unit that is called "value" is one value of the scene or of a
+/// component.
 struct Cost {
     double core = 0, device = 0;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The user's choice of the device, and the search for a GPU and the CUDA modules (hsi_cuda_<algorithm>.so) at
-// run time. A program that does not use a GPU therefore needs no CUDA libraries. This header includes no CUDA
+// Parses the user's choice of the device, and finds GPUs and the CUDA modules (hsi_cuda_<algorithm>.so) at
+// run time, so that a program that does not use a GPU needs no CUDA libraries. This header includes no CUDA
 // header.
 #pragma once
 
@@ -33,22 +33,25 @@ struct CudaDevice {
 /// driver (about 0.1 s).
 const std::vector<CudaDevice>& cuda_devices();
 
-/// Sets two work queues per device instead of eight, unless the user has set CUDA_DEVICE_MAX_CONNECTIONS.
-/// Workers mostly wait for files, and each queue takes 20 ms to create and to end. Call this function only in
-/// a process of our own, before it starts threads and before the driver starts.
+/// Reduces the work queues per GPU from eight to two, unless the user has set CUDA_DEVICE_MAX_CONNECTIONS.
+/// Two queues suffice, since workers mostly wait for files, and each queue takes 20 ms to create and to end.
+/// Has no effect inside another program (see process_is_ours()). Call this function before threads and the
+/// driver are started.
 void ask_for_few_cuda_queues();
 
-/// Returns the number of GPUs that the system lists without the driver. 0 means unknown, or GPUs in
-/// instances.
+/// Returns the number of GPUs with a device file (/dev/nvidia0, ...), for which the driver need not be
+/// started. Returns 0 if there is no such file, or if a GPU is divided into instances (MIG).
 int count_cuda_device_files();
-/// Restricts the driver to the first of `there` devices if `choice` names no device, because each further
-/// device takes 0.2 s to start. The first device is the first one of CUDA_VISIBLE_DEVICES. Call this function
-/// only in a process of our own, before the driver starts.
+/// Hides all GPUs except the first one from the driver, because each further GPU takes 0.2 s to start. The
+/// first GPU is the first entry of CUDA_VISIBLE_DEVICES, or GPU 0 if this variable is not set. `there`: the
+/// number of GPUs. Has no effect if `choice` lists devices, if there are fewer than two GPUs, or inside
+/// another program (see process_is_ours()). Call this function before the driver is started.
 void hide_other_cuda_devices(const DeviceChoice& choice, int there = count_cuda_device_files());
 
-/// Starts the driver and the contexts of the devices in `choice` on a separate thread, if `choice` names a
-/// GPU. The start takes 0.25 s, during which the program does other work. Code that needs a device earlier
-/// waits for the start and gets its errors. The destructor waits for the thread.
+/// Starts the driver and the contexts of the devices on a separate thread if the user has chosen cuda
+/// (default device: 0). The start takes 0.25 s, during which the program does other work. Code that needs a
+/// device earlier waits for the start. Errors of the start are not reported here, but by the code that uses
+/// the device. The destructor waits for the thread.
 class CudaStart {
   public:
     explicit CudaStart(const DeviceChoice& choice);
@@ -63,9 +66,9 @@ class CudaStart {
 /// Returns true if the file of the module exists. Does not load the module.
 bool cuda_module_present(const std::string& algorithm);
 
-/// Loads hsi_cuda_<algorithm>.so and returns the symbol. Searches $HSI_MODULE_PATH, then the library's folder
-/// and ../hsi from there (if this code is part of a library), then lib/hsi next to the executable's folder,
-/// then the installed folder. Throws Error that lists these folders, or that gives the loader's reason.
+/// Loads the module hsi_cuda_<algorithm>.so, which module_file() finds, and returns the symbol. Throws Error
+/// that lists the searched folders if the module is missing. Also throws Error, with the reason, if the
+/// module does not load, is from another build, or does not have the symbol.
 void* cuda_module_symbol(const std::string& algorithm, const char* symbol);
 
 /// Creates the backend of an algorithm on these devices (at least one). The function hsi_cuda_<algorithm> of
@@ -80,9 +83,10 @@ std::unique_ptr<Backend> make_cuda_backend(const std::string& algorithm,
         reinterpret_cast<Make>(cuda_module_symbol(algorithm, symbol.c_str()))(devices));
 }
 
-/// Returns the devices to compute on; empty means the CPU. `cpu` returns an empty list. `cuda` returns the
-/// requested devices (default: the first one) and throws Error without such a GPU or module. `automatic`
-/// returns the first GPU if one exists and its module is installed.
+/// Returns the devices on which the algorithm is computed; empty means the CPU. `cpu` gives an empty list.
+/// `cuda` gives the requested devices, or the first GPU if the user has listed none. \throws Error for `cuda`
+/// if such a GPU or the module of the algorithm does not exist. `automatic` gives the first GPU if a GPU and
+/// the module exist, else an empty list.
 std::vector<CudaDevice> choose_devices(const DeviceChoice& choice, const std::string& algorithm);
 
 } // namespace hsi

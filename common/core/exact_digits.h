@@ -11,14 +11,16 @@
 
 namespace hsi::exact {
 
-/// Digit i counts units of 2^(32 i + base_exponent). The exponent is a multiple of 32 and at least 53 bits
-/// below the smallest subnormal number.
+/// Digit i counts units of 2^(32 i + base_exponent). base_exponent is a multiple of 32. It is at least 53
+/// below -1074, the exponent of the smallest subnormal number.
 inline constexpr int base_exponent = -1152;
 inline constexpr int digits = 72;
-/// The largest number of terms whose sum fits into a digit of 63 bits. Each term is below 2^32 in a digit.
+/// A sum must carry between its digits before it has received this number of terms. Each term adds less than
+/// 2^32 to a digit, so no digit then overflows its 63 bits.
 inline constexpr int64_t most_terms = int64_t{1} << 28;
 
-/// A finite number as three digits, beginning at `digit`.
+/// A finite number as three digits, each with the sign of the number. `low` belongs to the digit with index
+/// `digit`, `middle` and `high` to the next two digits.
 struct Term {
     int digit;
     int64_t low, middle, high;

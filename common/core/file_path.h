@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Functions for file names, and for the files that the names lead to.
+// Splits and joins paths, follows symbolic links, and compares the names of files.
 #pragma once
 
 #include <string>
@@ -30,7 +30,8 @@ PathKind kind_of_path(const std::string& path);
 /// link. Throws Error if the links form a circle.
 std::string follow_links(const std::string& path);
 
-/// Returns the links from the path itself to the end; empty if the path is not a link, or not local.
+/// Returns all symbolic links that follow_links() follows, beginning with the path itself. Returns an empty
+/// list if the path is not a link, or not local. Throws Error if the links form a circle.
 std::vector<std::string> links_on_the_way(const std::string& path);
 
 /// Returns true if both names lead to the same file. An existing file is compared by its identity, a missing

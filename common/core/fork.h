@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-// Protects the state that a library keeps between calls when the process forks while other threads are in
-// calls. The child has only the thread that forked, so nothing would unlock a mutex of another thread.
+// Protects the state of a library if the process forks while other threads call the library. In the child,
+// only the thread that forked exists, so a mutex that another thread has locked would stay locked.
 #pragma once
 
 #include <mutex>
 
 namespace hsi {
 
-/// A mutex that is free in the child of a fork. fork() waits until it holds the mutex, so the data behind it
-/// are consistent. The mutex must be a static object that lives as long as the process. The holder must not
-/// lock another ForkMutex, call a function of the caller (which may fork), or call a library that was loaded
-/// later and has its own locks and fork handlers.
+/// A mutex that is free in the child of a fork. fork() waits until it can lock the mutex, so the data that
+/// the mutex protects are consistent in the child. The mutex must be a static object that lives as long as
+/// the process. The holder must not lock another ForkMutex, call a function of the caller (which may fork),
+/// or call a library that was loaded later and has its own locks and fork handlers.
 class ForkMutex {
   public:
     ForkMutex() noexcept;
@@ -26,7 +26,8 @@ class ForkMutex {
     ForkMutex* m_next = nullptr;
 };
 
-/// Calls begin() in the child of each fork. No data behind a ForkMutex are in use at that time.
+/// Calls begin() in the child of each fork, before the mutexes are released. All ForkMutexes are still held
+/// by fork(): begin() must not lock them, but may change the data that they protect.
 class InForkedChild {
   public:
     explicit InForkedChild(void (*begin)()) noexcept;

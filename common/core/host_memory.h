@@ -20,25 +20,27 @@ class HostAllocator {
     virtual void release(void* p, size_t bytes) noexcept = 0;
 };
 
-/// Makes malloc return freed memory to the system at once. Otherwise the C library keeps tens of megabytes
-/// per thread after large buffers (decoded blocks) come and go, and no memory plan includes them. Call this
-/// function before threads are started.
+/// Makes malloc() return freed memory to the system at once. By default, the C library keeps tens of
+/// megabytes per thread after large buffers (decoded blocks) are freed, and no memory plan includes them.
+/// Call this function before threads are started.
 void keep_heap_small() noexcept;
 
-/// Keeps the memory of two buffers of this size per thread for the next use, after keep_heap_small(). Chunks
-/// of an array are decoded into such buffers; without this call the system clears new memory for every chunk.
-/// Call this function before threads are started.
+/// Lets the heap keep the memory of two freed buffers of this size per thread, for reuse. Chunks of an array
+/// are decoded into such buffers. Without this call, the system provides new, cleared memory for each chunk.
+/// Has an effect only if keep_heap_small() was called before, and for sizes below 32 MiB. Call this function
+/// before threads are started.
 void keep_buffers_of(uint64_t bytes) noexcept;
 
-/// Makes threads that are started later share one heap, after keep_heap_small(). A library that runs on each
-/// thread in turn and allocates thousands of small blocks would leave holes in the heap of each thread (HDF5
-/// with small chunks: 216 MB instead of 120 MB).
+/// Makes threads that are started later share one heap. Has an effect only if keep_heap_small() was called
+/// before. Needed for a library that runs on each thread in turn and allocates thousands of small blocks: it
+/// would leave holes in the heap of each thread (HDF5 with small chunks: 216 MB instead of 120 MB).
 void share_one_heap() noexcept;
 
-/// Returns an allocator of ordinary memory, which is zero at first. The memory is advised to use huge pages.
+/// Returns an allocator of ordinary (pageable) memory. Its blocks contain zeros at first. The kernel is asked
+/// to use huge pages for them.
 std::shared_ptr<HostAllocator> paged_allocator();
 
-/// Owns one block of T from an allocator. The contents are undefined at first.
+/// Owns an array of T from an allocator. The contents are undefined at first.
 template <class T>
 class HostBuffer {
   public:

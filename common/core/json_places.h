@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// JSON that people write: with comments, and with line numbers for messages.
+// Parses JSON that people write: accepts comments, and keeps line numbers for messages.
 #pragma once
 
 #include "core/json.h"
@@ -19,7 +19,8 @@ struct JsonPlace {
 /// Maps the path of each member and entry ("/rules/0/features") to its position.
 using JsonPlaces = std::map<std::string, JsonPlace>;
 
-/// Parses like parse_json() of json.h, but accepts comments (//, /* */). The fault names the text line.
+/// Parses like parse_json() of json.h, but accepts comments (//, /* */). Adds the position of each member and
+/// entry to `places`. `fault` ends with the number of the text line.
 std::optional<Json> parse_json(const std::string& text, std::string& fault, JsonPlaces& places);
 
 } // namespace hsi

@@ -14,9 +14,10 @@ namespace hsi {
 /// the number of names.
 class NameIndex {
   public:
-    /// Adds a name. Returns its index: `number`, or the index of an earlier add() of the name.
+    /// Adds a name with the index `number`, and returns this index. If the name was added before, it keeps
+    /// its earlier index, which is returned.
     size_t add(std::string_view name, size_t number);
-    /// Returns nullopt if the name was not added.
+    /// Returns the index of the name; nullopt if the name was not added.
     std::optional<size_t> find(std::string_view name) const;
 
   private:

@@ -10,7 +10,8 @@ namespace hsi {
 struct PixelNumbers {
     int64_t width = 0; ///< samples per line of the file
     int64_t first_line = 0, first_sample = 0;
-    /// Returns line * width + sample, from 0 on. The arguments count within the window.
+    /// Returns the number of a pixel: line * width + sample, with both counted from 0 in the file. The
+    /// arguments are counted from 0 in the window.
     int64_t of(int64_t line, int64_t sample) const {
         return (first_line + line) * width + first_sample + sample;
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The limits of this process by the machine and its control groups (a Slurm job, a container, a systemd
-// unit). Reads control groups of version 1, of version 2, or of both. The parents of a group also limit it.
+// The limits of memory and processors that the machine and the control groups (a Slurm job, a container, a
+// systemd unit) set for this process. Reads control groups of version 1, of version 2, or of both. The
+// parents of a group also limit the process.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +28,8 @@ uint64_t usable_ram();
 
 /// Returns the number of processors that this process may keep busy, at least 1. The number is the smallest
 /// of the processors on which the process may run (sched_getaffinity), the control groups' share of time
-/// (rounded up) and SLURM_CPUS_PER_TASK. After share_machine(), returns the part of this process.
+/// (rounded up) and SLURM_CPUS_PER_TASK. After share_machine(), the first two are divided among the
+/// processes.
 int usable_processors();
 
 /// Returns whether this process can get `bytes` further bytes of addresses under its limits (ulimit -v,
@@ -37,8 +39,10 @@ bool has_addresses_for(uint64_t bytes);
 /// The maximum memory that OpenBLAS allocates for each thread that calls it.
 inline constexpr uint64_t blas_buffer_bytes = uint64_t{130} << 20;
 
-/// Divides usable_ram() by `memory` processes and usable_processors() by `processors` processes that share
-/// this machine in one job. Call this function once, before usable_ram() and usable_processors().
+/// Declares that several processes of one job run on this machine. usable_ram() then returns the part of one
+/// of `memory` processes. `processors`: the number of processes that may run on the same processors as this
+/// one; usable_processors() divides these processors by it. Call this function once, before usable_ram() and
+/// usable_processors().
 void share_machine(int memory, int processors);
 
 } // namespace hsi

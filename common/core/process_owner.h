@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // States whether this process runs one of our programs. A tool may then change settings of the whole process,
 // such as the kernels of a BLAS. Inside another program, this code changes no settings of the process. Each
-// library and module has its own answer.
+// library and module has its own copy of this state.
 #pragma once
 
 #include <atomic>

@@ -25,8 +25,8 @@ enum class SampleType : int32_t {
     float16 = 15, ///< not used: drivers convert it to float32
 };
 
-/// Calls f with a value of the C++ type. Returns false without a call if the type is not one of the ten types
-/// from uint8 to int8.
+/// Calls f with a zero of the C++ type that `type` stands for. Returns false without a call if `type` is not
+/// one of the ten types from uint8 to int8.
 template <class F>
 bool with_type(SampleType type, F&& f) {
     switch (type) {
@@ -77,7 +77,8 @@ inline size_t sample_bytes(SampleType type) {
     return bytes;
 }
 
-/// Returns true if a float represents every value of the type, so that values can be compared as floats.
+/// Returns true if a float represents every value of the type exactly. Values of such types can be compared
+/// as floats.
 inline bool exact_in_float(SampleType type) {
     return type == SampleType::float32 || (convertible(type) && sample_bytes(type) <= 2);
 }
@@ -87,9 +88,10 @@ const char* name_of(SampleType type);
 /// Returns the type with that name; unknown if no convertible() type has the name.
 SampleType sample_type_of(const std::string& name);
 
-/// Converts `count` packed samples between two convertible() types, as GDALCopyWords() does. Integers are
-/// clamped to the type; real numbers are first rounded half away from zero. A double beyond the range of
-/// float becomes infinite, and NaN becomes an undefined integer. `from` and `to` are aligned.
+/// Converts `count` packed samples between two convertible() types, as GDALCopyWords() does. Values beyond
+/// the limits of an integer type become the nearer limit. Real numbers are first rounded to the nearest
+/// integer, halves away from zero. A double beyond the range of float becomes infinite. The integer for NaN
+/// is undefined. `from` and `to` are aligned for their types.
 void convert_samples(const void* from, SampleType from_type, void* to, SampleType to_type, size_t count);
 
 } // namespace hsi

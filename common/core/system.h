@@ -19,46 +19,48 @@ bool portable() noexcept;
 
 // Memory
 
-/// Returns the size in bytes (4, 16 or 64 KB) to whose multiples mappings of a file are aligned.
+/// Returns the page size in bytes (4, 16 or 64 KB). Mappings of a file begin at a multiple of the page size.
 /// HSI_PAGE_SIZE, a multiple of the system's size, simulates a system with larger pages.
 uint64_t page_size() noexcept;
 /// Returns the memory of the machine in bytes.
 uint64_t physical_memory() noexcept;
-/// Returns the most memory that the process has used. The portable version includes the memory of the parent
-/// at the fork.
+/// Returns the most memory in bytes that the process has used. The portable version includes the memory that
+/// the parent process had used before the fork.
 uint64_t peak_resident();
 /// Returns true if all pages of this mapping of a file are in memory. The portable version returns false.
 bool in_memory(void* at, size_t bytes);
-/// Hints for a mapping, which systems without support ignore. want_huge_pages() requests huge pages for the
-/// first access. make_pages() provides all pages of this part now, for writing, which costs less than a fault
-/// per page. join_pages() requests huge pages for pages that are already present.
+/// The next three functions give the system hints for a mapping; systems without support ignore them.
+/// want_huge_pages() requests huge pages for memory that has not been accessed yet. make_pages() provides all
+/// pages of this part now, for writing, which costs less than a page fault for each page. join_pages()
+/// requests that pages which are already present are replaced by huge pages.
 void want_huge_pages(void* at, size_t bytes) noexcept;
 void make_pages(void* at, size_t bytes) noexcept;
 void join_pages(void* at, size_t bytes) noexcept;
-/// Allocates blocks of at least `own` bytes as separate mappings, and returns free memory at the end of the
-/// heap to the system if it exceeds `trim`. The portable versions of this function and the next one do
-/// nothing.
+/// Makes malloc() allocate blocks of at least `own` bytes as separate mappings, and return free memory at the
+/// end of the heap to the system if it exceeds `trim` bytes. The portable versions of set_heap() and
+/// share_heap() do nothing.
 void set_heap(int own, int trim) noexcept;
 /// Makes all threads share one heap.
 void share_heap() noexcept;
 
 // Files
 
-/// Opens a file of `bytes` zeros that is not listed in a folder. The file is in memory; in the portable
-/// version it is in the folder for temporary files. Process listings show `name`. Returns -1 with errno on
-/// failure.
+/// Creates and opens a file of `bytes` zero bytes that no folder lists. The file is in memory and has the
+/// name `name` in /proc. The portable version creates it on disk, in the folder for temporary files. Returns
+/// -1 with errno on failure.
 int file_in_memory(const char* name, uint64_t bytes) noexcept;
-/// Opens the file_in_memory() of another process by its file number in that process. Returns -1 if the number
-/// is another file or cannot be accessed; the portable version always returns -1.
+/// Opens the file_in_memory() of another process by its file descriptor in that process. Returns -1 if the
+/// descriptor is not a file in memory with this name, or if the file cannot be accessed. The portable version
+/// always returns -1.
 int file_in_memory_of(int process, int file, const char* name) noexcept;
-/// Opens a file that is not listed in a folder, on the file system of `folder`. Returns -1 with errno on
+/// Creates and opens a file that no folder lists, on the file system of `folder`. Returns -1 with errno on
 /// failure.
 int nameless_file(const std::string& folder) noexcept;
-/// Extends a file to `bytes` bytes and reserves its space on disk. Returns an errno: EOPNOTSUPP if space
-/// cannot be reserved; the portable version always returns EOPNOTSUPP.
+/// Extends a file to `bytes` bytes and reserves its space on disk. Returns 0 on success, else an errno.
+/// EOPNOTSUPP means that space cannot be reserved; the portable version always returns it.
 int claim(int file, int64_t bytes) noexcept;
-/// Allows the system to free this part of a file. The bytes are then zero or unchanged. The portable version
-/// does nothing.
+/// Allows the system to free the disk space of the bytes [begin, end) of a file. These bytes are then zero or
+/// unchanged. The portable version does nothing.
 void give_back(int file, uint64_t begin, uint64_t end) noexcept;
 /// Announces that this part of a file will be read soon. The portable version does nothing.
 void read_ahead(int file, int64_t begin, int64_t end) noexcept;
@@ -69,39 +71,44 @@ void read_ahead(int file, int64_t begin, int64_t end) noexcept;
 /// examined.
 std::vector<std::string> odd_entries(const std::string& folder);
 
-/// Returns the current name of an open file, which another process may have opened. The portable version
-/// returns an empty text.
+/// Returns the current path of an open file, by its file descriptor. Another process may have opened the
+/// file. Returns an empty text if the path is unknown; the portable version always does.
 std::string path_of(int file);
 
 enum class Renamed { done, taken, unsupported, failed };
-/// Renames a file in one step if the new name is free. The portable versions of this function and the next
-/// one are unsupported.
+/// Renames a file in one step. Returns Renamed::taken if the new name exists already. The portable versions
+/// of rename_to_free() and exchange() return Renamed::unsupported.
 Renamed rename_to_free(const char* from, const char* to) noexcept;
 /// Exchanges the names of two files in one step.
 Renamed exchange(const char* a, const char* b) noexcept;
 
 // Processes, threads, processors
 
-/// Returns the file that this process runs; empty if unknown. The portable version returns the file of this
-/// code unless it is a library.
+/// Returns the path of the executable of this process; empty if unknown. The portable version returns the
+/// path of the file with this code, and an empty text if this file is a library.
 std::string executable();
-/// Runs the executable again in this process. Returns only on failure.
+/// Replaces this program by a new run of its executable, in the same process, with the arguments `argv`.
+/// Returns only on failure.
 void restart(char** argv) noexcept;
 /// Returns the number of threads of this process; nullopt if unknown. The portable version returns nullopt.
 std::optional<int> threads();
-/// Redirects standard error of this thread to `file` and closes all other files of this thread except
-/// standard input and standard output. Other threads keep their files. Use it on a thread that computes, ends
-/// soon and calls libraries that print. The portable version returns false and does nothing.
+/// Redirects standard error of this thread to `file`, and closes all other files of this thread except
+/// standard input and standard output. Other threads keep their files. Use it on a thread that only computes,
+/// ends soon and calls libraries that print. Returns false if the system does not allow it or if standard
+/// error is buffered. The portable version returns false and does nothing.
 bool redirect_own_errors(int file) noexcept;
-/// Returns the processors that this process may run on as text, one '0' or '1' per processor; empty if
-/// unknown. The portable version returns an empty text.
+/// Returns the processors on which this process may run, as a text with one character per processor: '1' for
+/// allowed, '0' for not allowed. The text ends with the last allowed processor. It is empty if the processors
+/// are unknown, and always in the portable version.
 std::string processor_set();
 /// Returns whether the system has control groups (/proc/self/cgroup).
 bool has_control_groups() noexcept;
-/// Waits until `word`, which other processes may share, differs from `value`, but at most for the given time.
-/// May return earlier.
+/// Waits until wake() is called for `word`, which other processes may share. Returns at once if `word`
+/// differs from `value`, and after the time `most` at the latest. May return earlier; the caller then checks
+/// `word` and waits again.
 void wait(const std::atomic<uint32_t>& word, uint32_t value, std::chrono::milliseconds most) noexcept;
-/// Wakes all threads that wait for `word`.
+/// Wakes all threads that wait for `word`, also those of other processes. The portable version does nothing;
+/// its wait() returns after a millisecond.
 void wake(std::atomic<uint32_t>& word) noexcept;
 
 } // namespace hsi::system

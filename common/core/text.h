@@ -11,13 +11,14 @@
 
 namespace hsi {
 
-/// Removes the longest number that std::from_chars() reads at the beginning of the text and returns it,
-/// rounded as std::from_chars() does, in any locale. (Some current standard libraries cannot read fractions.)
-/// Does not accept blanks, a leading '+' or hexadecimal digits. Returns nullopt and does not change the text
-/// if it does not begin with a number, or if the number is too large or too small for a double.
+/// Removes the longest number that std::from_chars() would read at the beginning of the text, and returns it.
+/// Rounds as std::from_chars() does, in any locale. (Some current standard libraries have no
+/// std::from_chars() for real numbers.) Does not accept blanks, a leading '+' or hexadecimal digits. Returns
+/// nullopt and does not change the text if it does not begin with a number, or if the number is too large or
+/// too small for a double.
 std::optional<double> take_number(std::string_view& text);
 
-/// Returns the number if the whole text is a number.
+/// Returns the number if the whole text is a number, else nullopt.
 std::optional<double> to_number(std::string_view text);
 
 /// Splits a list into words: "5,Soil" gives 5 and Soil. A word with a comma is in double quotes, in which a
@@ -53,7 +54,7 @@ bool equal_names(std::string_view a, std::string_view b);
 /// similar.
 std::string nearest_name(const std::string& name, const std::vector<std::string>& names);
 
-/// Returns "Did you mean -ws?" for nearest_name() with `before` in front; empty if no name is similar.
+/// Returns "Did you mean -ws?" if nearest_name() is "ws" and `before` is "-"; empty if no name is similar.
 std::string did_you_mean(const std::string& name, const std::vector<std::string>& names,
                          const char* before = "");
 
@@ -65,16 +66,17 @@ bool is_utf8(std::string_view text);
 /// includes the letters of Latin-1. Invalid characters become U+FFFD, so the result is always valid.
 std::string utf8_text(std::string text);
 
-/// Removes the first character of the text and returns its number; U+FFFD for a byte that cannot begin a
-/// character.
+/// Removes the first character of the text and returns its code point. A byte that cannot begin a character
+/// counts as a character and gives U+FFFD.
 char32_t take_character(std::string_view& text);
 
 /// Returns true if the texts differ only in how letters with marks are encoded: as one character (Unicode's
 /// NFC, which most systems write) or as a letter and its marks (NFD, which macOS uses for file names). The
-/// function does not look up which mark a composed letter has.
+/// function has no table of composed letters. It therefore assumes that a composed letter has the marks of
+/// the other text.
 bool differ_in_composition(std::string_view a, std::string_view b);
 
-/// Appends the character with that number (0 to 0x10FFFF).
+/// Appends the character with this code point (0 to 0x10FFFF).
 void append_utf8(std::string& text, char32_t character);
 
 } // namespace hsi

@@ -20,7 +20,8 @@ inline constexpr uint64_t product_text = uint64_t{64} << 20; ///< metadata in XM
 inline constexpr uint64_t options = uint64_t{16} << 20;      ///< more than any system's command line
 } // namespace largest_file
 
-/// Text files must not contain zero bytes: reading stops with an error at the first zero byte.
+/// The contents of a file. Text must not contain zero bytes: reading text stops with an error at the first
+/// zero byte.
 enum class FileHolds { text, bytes };
 
 /// Returns the whole file. Throws Error with size and name if the file is larger than `limit` bytes; such a
@@ -29,8 +30,9 @@ enum class FileHolds { text, bytes };
 /// waits for the other end of a pipe.
 std::string read_text_file(const std::string& path, uint64_t limit, FileHolds holds = FileHolds::text);
 
-/// Works as read_text_file() with a function that reads instead of the C library. `size` is the size if
-/// known, else 0. read(buffer, bytes) returns the number of bytes that it has stored, 0 at the end.
+/// Works as read_text_file(), but reads the file with the function `read` instead of the C library. `size` is
+/// the size of the file if known, else 0. read(buffer, bytes) returns the number of bytes that it has stored,
+/// 0 at the end of the file.
 std::string read_whole(const std::string& path, uint64_t limit, FileHolds holds, uint64_t size,
                        const std::function<size_t(char* buffer, size_t bytes)>& read);
 

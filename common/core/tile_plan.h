@@ -46,8 +46,9 @@ class TilePlan {
 struct TileRequest {
     int64_t samples = 0, lines = 0;             ///< size of the scene in pixels
     int64_t block_samples = 0, block_lines = 1; ///< the file's blocks; block_samples = 0 means whole lines
-    /// If not 0, the maximum number of lines that the windows of all workers may cover together. With more
-    /// lines, blocks would be decoded again. If the halo needs more lines, the windows may exceed this limit.
+    /// The maximum number of lines that the windows of all workers may cover together; 0: no limit. With more
+    /// lines, blocks of the file would be decoded again. If the halo needs more lines, the windows may exceed
+    /// this limit.
     int64_t kept_lines = 0;
     int64_t halo = 0;
     int lanes = 1;       ///< Number of workers that are requested; the plan has fewer if memory is short.
@@ -59,9 +60,10 @@ struct TileRequest {
     int64_t align_samples = 1; ///< tile sizes are multiples of both (the size of the blocks of statistics)
     int64_t align_lines = 1;
     int64_t forced_samples = 0, forced_lines = 0; ///< size that -tile specifies; 0: chosen by plan_tiles()
-    /// For lines whose computation takes far longer than reading: the time to read a line divided by the time
-    /// to compute it. The tiles are then equal shares for the workers of all ranks, with a height that suits
-    /// this ratio. 0: no equal shares, because the halo would cost too much.
+    /// The time to read a line divided by the time to compute it, for computations that take far longer than
+    /// reading. If above 0, the workers of all ranks get equal shares of the work, and this ratio determines
+    /// the height of tiles. 0: the work is not shared equally, because the lower tiles would read the halo
+    /// too often.
     double line_share = 0;
     /// Number of processes that share the tiles, each with the same number of workers. Used with
     /// `line_share`.
@@ -80,10 +82,11 @@ struct TileRequest {
 /// Returns the host bytes of one worker with the smallest tile that can be chosen.
 uint64_t least_lane_bytes(const TileRequest& request);
 
-/// Returns the advice "Use -memory 46MB or more" for a step that needs `bytes` of the request's budget. With
-/// a larger -memory, the share of the budget does not fall, since memory for other purposes grows no faster.
-/// Returns "Use a larger -memory" if the request does not include -memory, or if memory of a fixed size takes
-/// nearly all of it.
+/// Returns the advice "Use -memory 46MB or more" if a plan needs a budget of `bytes`. The advised size
+/// assumes that the budget remains the same fraction of -memory. It suffices, since this fraction does not
+/// fall when -memory grows. Returns "Use a larger -memory" if request.memory is unknown, or if `bytes`
+/// exceeds the budget more than a hundredfold. In the latter case, memory of a fixed size takes nearly all of
+/// -memory.
 std::string memory_advice(const TileRequest& request, uint64_t bytes);
 
 /// Chooses the tile size. Tiles follow the blocks of the file, consist of whole lines if they fit, have a

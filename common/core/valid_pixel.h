@@ -5,8 +5,8 @@
 // give the same result, however small or large the values are: a denormal number is not zero, and -0 is
 // zero.
 //
-// zero_is_invalid = false if a pixel of zeros is valid: components instead of spectra, or the comparison of
-// a single band. Code with further conditions (SID: positive values) checks them itself.
+// Pass zero_is_invalid = false if a pixel of zeros is valid: for components instead of spectra, or if a
+// single band is compared. Code with further conditions (SID: positive values) checks them itself.
 #pragma once
 
 #include "core/host_device.h"
@@ -49,17 +49,18 @@ HSI_HOST_DEVICE inline bool is_valid_pixel(const T* first, int bands, ptrdiff_t 
 template <class T>
 inline constexpr T greatest_finite = std::numeric_limits<T>::max();
 
-/// Returns whether a pixel is valid if `sum` is the sum of the squares or magnitudes of its values. The
-/// values are floats, or doubles that are sums of a few floats, and `sum` is in double precision: squares of
-/// finite values stay below 1e78, and squares of nonzero values above 1e-90. In single precision, magnitudes
-/// do not vanish (squares do and must not be used), but finite magnitudes may add up to infinity; see below.
+/// Returns whether a pixel is valid, where `sum` is the sum of the squares or of the magnitudes of its
+/// values. In double precision, the values must be floats or sums of a few floats. The squares of finite
+/// values are then below 1e78, and the squares of nonzero values above 1e-90. So the sum neither overflows
+/// nor vanishes. In single precision, `sum` must be the sum of the magnitudes, since squares can vanish.
+/// Finite magnitudes may add up to infinity; the next function handles this case.
 template <class T>
 HSI_HOST_DEVICE inline bool is_valid_sum(T sum, bool zero_is_invalid = true) {
     return sum <= greatest_finite<T> && (sum > 0 || !zero_is_invalid); // false for NaN
 }
 
-/// Returns whether a pixel is valid by its magnitudes in single precision. If their sum is infinite, the
-/// values decide.
+/// Returns whether a pixel is valid, where `sum` is the sum of the magnitudes of its values in single
+/// precision. If `sum` is infinite, the values are checked one by one.
 inline bool is_valid_sum(float sum, const float* first, int bands, ptrdiff_t stride) {
     return is_valid_sum(sum) || (std::isinf(sum) && is_valid_pixel(first, bands, stride));
 }
@@ -78,7 +79,7 @@ class PixelRow {
         for (size_t i = 0, count = m_rest.size(); i < count; ++i)
             take(band[i], rest[i], greatest[i]);
     }
-    /// Adds one value of pixel i, for loops that also use the value otherwise.
+    /// Adds one value of pixel i, for loops that also use the value for other computations.
     void look(size_t i, float value) { take(value, m_rest[i], m_greatest[i]); }
     /// Decides which pixels are valid, after all values were added. Returns the number of valid pixels.
     int64_t judge(bool zero_is_invalid = true) {

@@ -14,8 +14,8 @@ enum Angle { solar_zenith, solar_azimuth, sensor_zenith, sensor_azimuth, slope, 
 inline constexpr std::array<const char*, angle_count> angle_names{
     "solar_zenith", "solar_azimuth", "sensor_zenith", "sensor_azimuth", "slope", "aspect"};
 
-/// The source of an angle of a pixel. The angle is value * factor + plus. Values of -9999 and NaN mean
-/// unknown.
+/// The source of one angle. The angle of a pixel is value * factor + plus; the value is from a band, or the
+/// same for all pixels. A value of -9999 or NaN means that the angle is unknown.
 struct AngleInput {
     int band = -1;                    ///< index in the planes of angles, from 0 on; -1: use `value`
     std::optional<double> value = {}; ///< angle of all pixels; used if `band` is -1

@@ -41,7 +41,8 @@ static __global__ void __launch_bounds__(pack_threads)
     }
 }
 
-/// raw: [band][line][sample]; places: one per sample, on the device.
+/// Copies the columns of `raw` ([band][line][sample]) to `to`, as `places` specifies. `places` is in device
+/// memory and has one entry per sample. `pitch`: number of floats from one band to the next in `to`.
 inline void pack_columns(const float* raw, int bands, int64_t lines, int64_t samples,
                          const SamplePlace* places, int64_t pitch, float* to, cudaStream_t stream) {
     const auto parts = [](int64_t n) { return static_cast<unsigned>((n + pack_block - 1) / pack_block); };

@@ -60,7 +60,8 @@ __device__ inline int upper_hull(const RangeValues& v, const HullStack& hull) {
     return count;
 }
 
-/// Calls f(i, ratio) for all bands in their order. The hull has at least two vertices.
+/// Calls f(i, ratio) for each band i in order. `ratio` is the value divided by the continuum, and at most 1.
+/// The hull must have at least two vertices.
 template <class F>
 __device__ inline void for_each_ratio(const RangeValues& v, const HullStack& hull, int count, const F& f) {
     int a = 0;

@@ -12,7 +12,8 @@
 namespace hsi::cuda {
 
 /// Copies a cube between host and device, or on the device, with any strides on both sides. The copy is
-/// asynchronous if the host's memory is pinned. If lines are contiguous, a band is copied in one piece.
+/// asynchronous if the host's memory is pinned. If the lines are contiguous on both sides, one call of CUDA
+/// copies all bands; otherwise each band takes one call.
 inline void copy_cube(const CubeView<float>& to, const CubeView<float>& from, cudaStream_t stream) {
     constexpr cudaMemcpyKind kind = cudaMemcpyDefault;
     if (from.bands == 0 || from.lines == 0 || from.samples == 0) return;
@@ -40,8 +41,9 @@ inline bool on_device(const CubeView<float>& cube) {
     return known.type == cudaMemoryTypeDevice || known.type == cudaMemoryTypeManaged;
 }
 
-/// Returns the buffer for tiles when a worker starts. In a library, tiles may already be on the device; the
-/// buffer is then allocated on demand, from memory that the library keeps.
+/// Returns the buffer for tiles with which a worker starts. In a tool, the buffer has `most` floats. In a
+/// library, it is empty, since tiles may already be on the device. TileInput and TileOutput then allocate the
+/// buffer on demand, from memory that the library keeps.
 inline DeviceBuffer<float> first_tile_buffer(size_t most) {
     return process_is_ours() ? DeviceBuffer<float>(most) : DeviceBuffer<float>();
 }
@@ -82,7 +84,8 @@ class TileOutput {
         if (m_buffer.size() == 0) m_buffer = DeviceBuffer<float>(m_most);
         return m_buffer.data();
     }
-    /// Copies outputs that were not written in place, after the kernels are launched.
+    /// Copies the output from the buffer to the destination, unless the kernels write to the destination
+    /// itself. Call this function after the kernels are launched on `stream`.
     void end(cudaStream_t stream) {
         if (m_there) return;
         copy_cube(m_out, CubeView<float>::packed(m_buffer.data(), m_out.bands, m_out.lines, m_out.samples),

@@ -24,7 +24,7 @@ inline void check_cublas(cublasStatus_t status, const char* call, const char* fi
 }
 #define HSI_CUBLAS_CHECK(call) ::hsi::cuda::check_cublas((call), #call, __FILE__, __LINE__)
 
-/// A handle of the current device, bound to one stream. Call it from one thread at a time. A library keeps
+/// A handle of the current device, bound to one stream. Use a handle on one thread at a time. A library keeps
 /// the handle for the next call, since each new handle allocates device memory.
 class Cublas {
   public:

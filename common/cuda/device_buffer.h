@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Owners of device memory.
+// Allocates device memory, and frees it when its owner is destroyed.
 #pragma once
 
 #include "core/host_memory.h"
@@ -16,7 +16,8 @@
 
 namespace hsi::cuda {
 
-/// Returns memory of the current device. A library reuses memory that an earlier call has left.
+/// Returns `bytes` bytes of memory of the current device, whose ordinal is `device`. A library reuses memory
+/// that an earlier call has left. If the device has too little free memory, the kept memory is freed first.
 inline void* take_device_memory(int device, size_t bytes) {
     auto& kept = KeptDeviceMemory::instance();
     if (void* const block = kept.take(device, bytes)) return block;
@@ -39,8 +40,8 @@ inline void give_back_device_memory(int device, void* block, size_t bytes) noexc
         cudaFree(block);
 }
 
-/// Allocates device memory for code without CUDA: a step of a pipeline whose results the next step reads on
-/// the device.
+/// Allocates device memory for code without CUDA, such as a step of a pipeline whose results the next step
+/// reads on the device.
 class DeviceAllocator final : public HostAllocator {
   public:
     explicit DeviceAllocator(int ordinal) : m_ordinal(ordinal) {}
@@ -74,8 +75,8 @@ class DeviceBuffer {
         HSI_CUDA_CHECK(cudaGetDevice(&m_device));
         m_data = static_cast<T*>(take_device_memory(m_device, count * sizeof(T)));
     }
-    /// Copies data that several workers share from host memory. The copy is complete when the constructor
-    /// returns.
+    /// Allocates memory for `count` elements and copies them from host memory. The copy is complete when the
+    /// constructor returns, so several workers may share the data.
     DeviceBuffer(const T* from, size_t count) : DeviceBuffer(count) {
         if (count == 0) return;
         HSI_CUDA_CHECK(cudaMemcpy(m_data, from, bytes(), cudaMemcpyHostToDevice));
@@ -98,7 +99,8 @@ class DeviceBuffer {
     size_t size() const { return m_count; }
     size_t bytes() const { return m_count * sizeof(T); }
 
-    /// Copies `count` elements (at most size()) from or to host memory, asynchronously if it is pinned.
+    /// Copies `count` elements (at most size()) from or to host memory. The copy is asynchronous if the host
+    /// memory is pinned.
     void upload(const T* from, size_t count, cudaStream_t stream) {
         HSI_CUDA_CHECK(cudaMemcpyAsync(m_data, from, count * sizeof(T), cudaMemcpyHostToDevice, stream));
     }

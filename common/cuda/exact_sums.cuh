@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Sums of doubles without rounding on a device, with the digits of math/exact_sum.h, to which threads add in
-// any order. Results of kernels are summed on the device, and only the digits are copied to the host.
+// Sums doubles on a device without rounding, with the digits of math/exact_sum.h. Threads add their terms in
+// any order. Only the digits of the sums are copied to the host.
 #pragma once
 
 #include "core/exact_digits.h"
@@ -18,7 +18,7 @@ namespace hsi::cuda {
 inline constexpr int lowest_digit = (-298 - 52 - exact::base_exponent) / 32,
                      digit_rows = (298 - exact::base_exponent) / 32 + 1 - lowest_digit;
 
-/// The sums as kernels access them.
+/// The addresses and the number of the sums, for kernels.
 struct ExactView {
     unsigned long long* digit = nullptr; ///< digit_rows x count
     double* special = nullptr;           ///< one per sum: the sum of its non-finite terms
@@ -27,8 +27,8 @@ struct ExactView {
 };
 
 #ifdef __CUDACC__
-/// Adds the terms of one thread to one sum. Consecutive terms of similar magnitude, fewer than 2^30, are
-/// added in registers first. Call end() after the last term.
+/// Adds the terms of one thread to one sum. Consecutive terms of similar magnitude are first added in
+/// registers; there must be fewer than 2^30 of them. Call end() after the last term.
 class ExactTerms {
   public:
     __device__ ExactTerms(const ExactView& sums, size_t sum) : m_sums(sums), m_sum(sum) {}
@@ -82,8 +82,9 @@ class ExactDeviceSums {
     }
     static uint64_t bytes(size_t count) { return count * 8 * (digit_rows + 1) + 4 * (digit_rows + 1); }
     ExactView view() const { return {m_digit.data(), m_special.data(), m_used.data(), m_special.size()}; }
-    /// Adds the sums to `to` (math::ExactSums of the same number). Each sum has had at most `additions`
-    /// terms. Waits for the stream.
+    /// Adds the sums to `to`, a math::ExactSums with the same number of sums. `additions`: an upper limit of
+    /// the number of terms that each sum has received. `memory` provides the host buffers for the copies.
+    /// Waits for the stream.
     template <class Sums>
     void add_to(Sums& to, int64_t additions, HostAllocator& memory, cudaStream_t stream) const {
         const size_t count = m_special.size();

@@ -5,8 +5,8 @@
 namespace hsi::cuda {
 
 /// Returns exp(x) for x <= 0 to within two units in the last place, and zero below -708. NaN remains NaN.
-/// CUDA's exp() branches on rare arguments, so the compiler does not interleave several calls and their
-/// latency dominates the time.
+/// CUDA's exp() takes more time: it branches on rare arguments, so the compiler does not interleave several
+/// calls, and their latency dominates the time.
 __device__ __forceinline__ double exp_of_negative(double x) {
     const double magic = 6755399441055744.0; // 1.5 * 2^52: the low word of the sum is the rounded number
     const double shifted = fma(x, 1.4426950408889634, magic);

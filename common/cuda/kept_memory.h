@@ -33,8 +33,8 @@ class KeptMemory {
         m_bytes[place] -= bytes;
         return block;
     }
-    /// Keeps a block. Returns false if the kept blocks would exceed `most` bytes; the caller then frees the
-    /// block.
+    /// Keeps a block. Returns false in a tool, or if the kept blocks of this place would exceed `most` bytes.
+    /// The caller then frees the block.
     bool keep(int place, void* block, size_t bytes, uint64_t most) {
         if (process_is_ours()) return false;
         const std::lock_guard<std::mutex> lock(m_mutex);

@@ -40,7 +40,8 @@ template <class T>
 class OncePerDevice {
   public:
     explicit OncePerDevice(size_t devices) : m_made(devices) {}
-    /// make() returns a shared_ptr.
+    /// Returns the data for this device. On the first call for a device, make() creates them and returns them
+    /// as a shared_ptr.
     template <class Make>
     std::shared_ptr<const T> on(const LaneDevice& device, const Make& make) {
         const std::lock_guard<std::mutex> lock(m_mutex);
@@ -54,8 +55,8 @@ class OncePerDevice {
     std::vector<std::shared_ptr<const T>> m_made;
 };
 
-/// An operation (Base) whose lanes are distributed over the devices. Base's constructor gets the arguments
-/// after the devices.
+/// The operation `Base` with lanes that are distributed over the devices. The constructor takes the devices,
+/// followed by the arguments of the constructor of `Base`.
 template <class Base>
 class LaneOperation : public Base {
   public:
@@ -91,7 +92,8 @@ class LaneOperation : public Base {
     const std::vector<CudaDevice> m_devices;
 };
 
-/// A backend (Interface) on devices. Its operations add the time of their kernels to kernel_seconds().
+/// The common part of backends on GPUs: implements free_memory() and kernel_seconds() of `Interface`. The
+/// operations of the backend add the time of their kernels to m_kernel_seconds.
 template <class Interface>
 class TimedBackend : public Interface {
   public:

@@ -54,7 +54,8 @@ class PinnedAllocator final : public HostAllocator {
     const std::shared_ptr<HostAllocator> m_pages;
 };
 
-/// Pins existing memory as long as this object exists, if possible; otherwise copies from it are slower.
+/// Pins existing host memory while this object exists. If the memory cannot be pinned, it is used as it is,
+/// and copies from it are slower.
 class PinnedRange {
   public:
     PinnedRange(void* data, size_t bytes) {

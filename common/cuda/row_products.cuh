@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Products of a pixel with many vectors, a few at a time in the registers of a thread. Sums add the bands in
+// Multiplies a pixel with many vectors, a few at a time in the registers of a thread. Sums add the bands in
 // order and in double precision, so the results do not depend on blocks or launches.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Computes the lengths of the spectra of a scene on a device.
+// Computes the squared lengths of the spectra of a scene on a device.
 #pragma once
 
 #include "core/cube_view.h"
@@ -32,8 +32,9 @@ __global__ void squares_kernel(CubeView<float> scene, int64_t pixels, double* __
 
 } // namespace
 
-/// Computes squares[i], the sum of the squares of pixel i with the bands in order. Pixels are counted line by
-/// line; the scene is in the memory of device `ordinal`.
+/// Computes squares[i], the sum of the squares of the values of pixel i, with the bands added in order.
+/// Pixels are counted line by line. `scene` is in the memory of the device `ordinal`, and `squares` is in
+/// host memory.
 inline void sum_squares(int ordinal, const CubeView<float>& scene, double* squares) {
     const DeviceGuard guard(ordinal);
     const Stream stream;

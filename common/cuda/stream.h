@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Owners of streams and events. The default stream is never used, because it would serialise the workers.
+// Classes that own CUDA streams and events. The default stream is never used, because it would serialise the
+// workers.
 #pragma once
 
 #include "cuda/check.h"
@@ -11,8 +12,8 @@
 
 namespace hsi::cuda {
 
-/// An event on the current device. `Timing::off` events are cheaper. A thread sleeps while it waits for an
-/// event.
+/// An event on the current device. Events with Timing::off are cheaper but cannot measure times. A thread
+/// sleeps while it waits for an event.
 class Event {
   public:
     enum class Timing { on, off };

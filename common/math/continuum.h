@@ -15,8 +15,8 @@
 
 namespace hsi::math {
 
-/// Returns the indices of the bands with a wavelength (nm; NaN: unknown) in [from, to], in rising order of
-/// wavelength. If bands are within 1e-6 nm of each other, only the first one in the file is included.
+/// Returns the indices of the bands whose wavelength (in nm; NaN: unknown) is in [from, to], in rising order
+/// of wavelength. If bands are within 1e-6 nm of each other, only the first one in the file is included.
 std::vector<size_t> rising_bands(const std::vector<double>& wavelengths_nm,
                                  double from = -std::numeric_limits<double>::infinity(),
                                  double to = std::numeric_limits<double>::infinity());
@@ -40,8 +40,8 @@ class Continuum {
     bool remove(const double* values, double* ratios, ptrdiff_t stride);
 
   private:
-    /// Writes all vertices of the hull and few other points to m_points. This test is cheaper than the
-    /// monotone chain. \return the number of points
+    /// Writes all vertices of the hull, and few other points, to m_points. The monotone chain then examines
+    /// only these points, which takes less time. \return the number of points
     size_t likely_points(const double* values);
     std::vector<double> m_x;
     std::vector<size_t> m_hull, m_points;

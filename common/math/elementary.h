@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Elementary functions of doubles that have the same bits everywhere. The last digit of a C library's
+// Computes elementary functions of doubles with the same bits everywhere. The last digit of a C library's
 // functions differs between versions, processors (with and without fused multiplication and addition) and
-// systems. Results that are written to files use these functions instead. These functions consist only of
+// systems. Results that are written to files therefore use the functions of this header. They consist only of
 // additions, products, quotients and square roots, which IEEE 754 defines, without fused operations.
 //
 // Errors are in units in the last place (ulp), rounded up from the largest error found
@@ -14,13 +14,13 @@ namespace hsi::math {
 double exp(double x); ///< Error: 0.56 ulp; 1 ulp if the result is subnormal.
 double log(double x); ///< Returns the natural logarithm. Error: 0.56 ulp.
 
-/// Error: 2 ulp.
+/// Returns the decimal logarithm. Error: 2 ulp.
 double log10(double x);
 
 /// Returns x^y for x >= 0 and NaN for a negative x. Error: 1.1 ulp.
 double pow(double x, double y);
 
-/// x is in radians. Error: 0.9 ulp for |x| <= 100,000; 1e-15 |x| beyond.
+/// Return the sine and the cosine of x in radians. Error: 0.9 ulp for |x| <= 100,000; 1e-15 |x| beyond.
 double sin(double x);
 double cos(double x);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Sums of doubles without rounding. The order of the terms does not change any bit, so statistics of a scene
-// do not depend on tiles and threads.
+// Sums doubles without rounding. The order of the terms does not change any bit, so statistics of a scene do
+// not depend on tiles and threads.
 #pragma once
 
 #include "core/exact_digits.h"
@@ -46,22 +46,24 @@ class ExactSums {
     void add(size_t first, const double* x, size_t count);
     void add(const ExactSums& other); ///< merges the same number of sums
     double value(size_t i) const;     ///< Equals ExactSum::value() for the same terms.
-    /// Returns the value of sum i plus these terms, which may cancel the sum.
+    /// Returns the value that sum i would have with these further terms, rounded once. The sum itself does
+    /// not change. No digit is lost if the terms cancel the sum.
     double value_with(size_t i, std::initializer_list<double> terms) const;
-    /// Returns the maximum memory of `count` sums if every term is a multiple of 2^lowest, and terms and sums
-    /// are below 2^highest in magnitude (range of double: -1074, 1024).
+    /// Returns the maximum memory in bytes of `count` sums. Every term must be a multiple of 2^lowest, and
+    /// terms and sums must be below 2^highest in magnitude (for all doubles: -1074 and 1024).
     static uint64_t most_bytes(size_t count, int lowest, int highest);
     uint64_t bytes() const; ///< current memory
-    /// Returns the sums without rounding, for another process. There, add_packed() adds the packed sums to
-    /// the sums of the object, and set_packed() replaces the sums of the object. \throws Error if the number
-    /// of sums differs.
+    /// Returns the sums without rounding, as bytes for another process. There, add_packed() adds these sums
+    /// to the sums of an object, or set_packed() replaces the sums of an object by them. \throws Error if the
+    /// number of sums differs.
     std::string packed() const;
     void add_packed(std::string_view packed);
     void set_packed(std::string_view packed);
 
-    // The following three functions add sums from elsewhere (cuda/exact_sums.cuh), digit by digit. Call
-    // expect() first.
-    /// Announces at most `additions` additions per sum, fewer than exact::most_terms.
+    // The following three functions add sums that were computed elsewhere (cuda/exact_sums.cuh), digit by
+    // digit. Call expect() first.
+    /// Announces the digits of sums with at most `additions` terms each. `additions` must be below
+    /// exact::most_terms.
     void expect(int64_t additions);
     void add_digits(size_t digit, const int64_t* values); ///< `values` has one digit per sum
     void add_special(const double* values); ///< `values` has, per sum, the sum of the non-finite terms

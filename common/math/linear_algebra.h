@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Small dense symmetric problems in double precision, about as large as the number of bands. Matrices are n x
-// n, packed row by row. Only the lower triangle of a symmetric matrix is read.
+// Solves small dense symmetric problems in double precision, about as large as the number of bands. Matrices
+// are n x n, packed row by row. Only the lower triangle of a symmetric matrix is read.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 namespace hsi::math {
 
 /// Calls work(unit) for every unit of 0 .. units - 1, on any threads, and returns when all units are done. If
-/// the function is null, units run one after another. The result is the same.
+/// a function below gets no Spread, it computes its units one after another, with the same result.
 using Spread = std::function<void(int64_t units, const std::function<void(int64_t unit)>& work)>;
 
 struct SymmetricEigen {
@@ -25,17 +25,18 @@ struct SymmetricEigen {
     }
 };
 
-/// Returns all eigenvalues and eigenvectors. A row of zeros has exactly the eigenvalue 0 and its own axis as
-/// vector. Throws Error if the matrix contains NaN or infinities.
+/// Returns all eigenvalues and eigenvectors. If row k of the matrix is zero, the matrix has exactly the
+/// eigenvalue 0, with the unit vector of axis k as eigenvector. Throws Error if the matrix contains NaN or
+/// infinities.
 SymmetricEigen eigen_symmetric(const std::vector<double>& matrix, int n, const Spread& spread = {});
 
-/// Returns only the eigenvalues, in falling order, which is faster. Throws Error if the matrix contains NaN
-/// or infinities.
+/// Returns the eigenvalues in falling order, without the eigenvectors, in less time. Throws Error if the
+/// matrix contains NaN or infinities.
 std::vector<double> eigenvalues_symmetric(const std::vector<double>& matrix, int n);
 
-/// Solves a v = l b v for a symmetric matrix a and a symmetric positive definite matrix b. The vectors have
-/// v'b v = 1 instead of unit length, and v_i'b v_j = 0. Throws Error if b is not positive definite (to
-/// rounding), or if a matrix contains NaN or infinities.
+/// Solves the generalised eigenproblem a v = l b v for a symmetric matrix a and a symmetric positive definite
+/// matrix b. Eigenvectors have v'b v = 1 instead of unit length, and v_i'b v_j = 0 for i != j. Throws Error
+/// if b is not positive definite (to rounding), or if a matrix contains NaN or infinities.
 SymmetricEigen eigen_generalized(const std::vector<double>& a, const std::vector<double>& b, int n,
                                  const Spread& spread = {});
 
@@ -43,12 +44,13 @@ SymmetricEigen eigen_generalized(const std::vector<double>& a, const std::vector
 /// not positive definite (to rounding), for example if bands are linearly dependent.
 std::vector<double> invert_positive(const std::vector<double>& matrix, int n);
 
-/// Returns the lower matrix L^-1 of a symmetric positive definite matrix L L' (Cholesky). Throws Error as
-/// invert_positive().
+/// Returns the lower triangular matrix L^-1, where L L' is the Cholesky factorisation of a symmetric positive
+/// definite matrix. Throws Error in the same cases as invert_positive().
 std::vector<double> invert_factor(const std::vector<double>& matrix, int n);
 
-/// Returns the n x n lower matrix L with L'L = W'W, where W is the `count` rows of n numbers. Only the last
-/// `count` rows of L can differ from zero, and their last entries are not negative. Uses reflections.
+/// Returns the lower triangular n x n matrix L with L'L = W'W, where W is the `count` rows of n numbers. Only
+/// the last `count` rows of L can differ from zero, and the diagonal entries are not negative. Uses
+/// reflections.
 std::vector<double> lower_factor(std::vector<double> rows, int count, int n);
 
 /// Returns the inverse of any n x n matrix, by elimination. Throws Error if the matrix is singular (to

@@ -28,7 +28,7 @@ HSI_HOST_DEVICE inline void normal_pair(typename A::Word first, typename A::Word
     constexpr double cosine_terms[] = {4.16666666666666019037e-02, -1.38888888888741095749e-03,
                                        2.48015872894767294178e-05, -2.75573143513906633035e-07,
                                        2.08757232129817482790e-09, -1.13596475577881948265e-11};
-    // ln u, u = m 2^e with m in [sqrt(1/2), sqrt(2))
+    // Computes ln u for u = m 2^e with m in [sqrt(1/2), sqrt(2)).
     const Real u = A::mul(A::add(A::of_word(first), A::number(0.5)), A::number(0x1p-32));
     constexpr uint64_t root_half = 0x3FE6A09E667F3BCD, one = 0x3FF0000000000000;
     // `biased` is e + 1023, which is at least 989.

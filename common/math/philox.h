@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Philox 4x32-10: random numbers by their index instead of one after another, so that any thread, tile or
-// rank generates only the numbers of its own pixels.
+// Generates random numbers by their index instead of one after another (Philox 4x32-10), so that any thread,
+// tile or rank generates only the numbers of its own pixels.
 //
 // J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw: Parallel Random Numbers: As Easy as 1, 2, 3, SC 2011.
 //
@@ -51,8 +51,8 @@ HSI_HOST_DEVICE inline double open_uniform(uint32_t word) {
     return (static_cast<double>(word) + 0.5) * 0x1p-32;
 }
 
-/// The arithmetic of a plain double. The arithmetic of vectors has the same functions. A word has 64 bits;
-/// whole numbers below 2^33 in words are converted to doubles.
+/// The arithmetic A of normal_pair() for one double at a time. The arithmetic for vectors has the same
+/// functions. A word has 64 bits; of_word() converts words below 2^33 to doubles.
 struct PlainNumbers {
     using Number = double;
     using Word = uint64_t;
@@ -100,7 +100,7 @@ struct NormalNumbers {
     const double* end() const { return z + 4; }
 };
 
-/// Returns four independent standard normal numbers (Box and Muller) for four words.
+/// Converts four words to four independent standard normal numbers, by the method of Box and Muller.
 HSI_HOST_DEVICE inline NormalNumbers normal_numbers(const PhiloxWords& words) {
     NormalNumbers n;
     normal_pair<PlainNumbers>(words[0], words[1], n.z[0], n.z[1]);

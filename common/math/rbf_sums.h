@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Weighted sums of Gaussian (RBF) kernel values, f_o(x) = sum over v of w_ov exp(-gamma |x - s_v|^2). These
-// sums take most of the time of support vector machines and of regressions on RBF features. The kernels are
-// compiled for several instruction sets.
+// Computes weighted sums of Gaussian (RBF) kernel values, f_o(x) = sum over v of w_ov exp(-gamma |x -
+// s_v|^2). These sums take most of the time of support vector machines and of regressions on RBF features.
+// The kernels are compiled for several instruction sets.
 #pragma once
 
 #include <algorithm>
@@ -59,8 +59,8 @@ class RbfPanels {
 
 struct RbfKernels {
     int width; ///< pixels that are evaluated together
-    /// sums[output][width] += f_o(x) over the groups [first, last). x: [feature][width]; x2: [width], |x|^2.
-    /// The value of a pixel does not depend on its index in the block.
+    /// Adds f_o(x), summed over the groups [first, last), to sums[output][width]. x: [feature][width]; x2:
+    /// [width], |x|^2. The value of a pixel does not depend on its index in the block.
     void (*add_sums)(const RbfPanels& panels, int64_t first, int64_t last, const double* x, const double* x2,
                      double* sums);
     const char* target;

@@ -3,16 +3,16 @@
 // into the spectrum that another spectrometer with other band widths would have measured.
 //
 // Bands have a centre and a full width at half maximum (nm), and their responses are normal curves. The
-// source has already blurred the spectrum by its own width w. Linear interpolation between its values blurs
-// the spectrum by a further h^2/6 (h: the distance of its bands). So the remaining response is the difference
-// to the response of the target, which has the width W:
+// source has already blurred the spectrum by its own width w. Linear interpolation between its values adds
+// the variance h^2/6 (h: the distance of its bands). To reach the blur of the target with the width W, the
+// weights must add only the variance
 //   s^2 = sigma(W)^2 - sigma(w)^2 - h^2/6,   sigma(w) = w/2.354820045
-// The weights are the integral of the interpolated spectrum under this normal curve, cut at 4 s, in closed
-// form. If no blur remains (s^2 <= 1e-6 nm^2), the source is as coarse as the target, and the interpolated
-// value at the centre is used. The weights are continuous at this limit.
+// The weights are the integral of the interpolated spectrum under a normal curve with this variance, cut at 4
+// s, in closed form. If no blur has to be added (s^2 <= 1e-6 nm^2), the source is as coarse as the target,
+// and the interpolated value at the centre is used. The weights are continuous at this limit.
 //
-// Other programs sum a response of the target's full width at the source's centres, and so blur the spectrum
-// twice.
+// Other programs apply a response with the target's full width to the values of the source, which blurs the
+// spectrum twice.
 #pragma once
 
 #include <cstddef>
@@ -48,7 +48,8 @@ struct ResampledBand {
     std::vector<double> weights; ///< above 0; their sum is 1 to rounding
     double width = 0;            ///< width of the target band (nm); NaN: unknown
     double inside = 1;           ///< share of the target band's response within the source's centres
-    /// Returns sqrt(sum of squared weights), the factor by which independent noise of the source grows.
+    /// Returns sqrt(sum of squared weights). The standard deviation of independent noise is multiplied by
+    /// this factor.
     double noise_gain() const;
 };
 
@@ -61,10 +62,11 @@ struct ResamplingPlan {
 };
 
 /// Plans the resampling. A target band is resampled if its centre is between the first and the last centre of
-/// the source. With `response`, at least half of its response must also be within 1.5 widths of a source
-/// band. If the source is as coarse as the target, the centre of the target band must be within this
-/// distance. So one missing band is bridged, but not a gap of water vapour. With `linear`, every gap is
-/// bridged. If source bands are within 1e-6 nm of each other, the first one is used.
+/// the source. With `linear`, there is no further condition, so every gap of the source is bridged. With
+/// `response`, the source must also have bands near the target band. At least half of the normal curve of the
+/// weights must be within 1.5 widths of a source band. If no blur has to be added, the centre of the target
+/// band must be within this distance. So one missing band is bridged, but not a gap of water vapour. If
+/// source bands are within 1e-6 nm of each other, the first one is used.
 ResamplingPlan plan_resampling(const SpectralBands& source, const SpectralBands& target, Resampling method);
 
 } // namespace hsi::math

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Products of rows of weights with a block of pixels in double precision, and related steps. These steps take
-// most of the time of linear models with many members, principal components and Gaussian processes. The
-// kernels are compiled for several instruction sets. The value of a pixel does not depend on its index in the
-// block or on the width of a register.
+// Multiplies rows of weights with blocks of pixels in double precision, and performs related steps. These
+// steps take most of the time of linear models with many members, principal components and Gaussian
+// processes. The kernels are compiled for several instruction sets. The value of a pixel does not depend on
+// its index in the block or on the width of a register.
 #pragma once
 
 #include "math/resampling.h"
@@ -49,23 +49,27 @@ class RowPanels {
     std::vector<size_t> m_begin;
 };
 
-/// Kernels for blocks of [entry][width].
+/// Kernels for blocks of `width` pixels, stored as [entry][pixel].
 struct RowKernels {
     int width; ///< pixels that are evaluated together
-    /// x: the weighted sums of value * scale + offset for `count` pixels of the bands `in` ([band][pixel],
-    /// `stride` numbers per band), followed by zeros. scale and offset: one per band of `in`, or null.
+    /// Computes x: for each of `bands`, the weighted sum of value * scale + offset over its source bands.
+    /// `in` has `count` pixels ([band][pixel], `stride` numbers per band). The rest of the block is filled
+    /// with zeros. scale and offset: one per band of `in`, or null.
     void (*load)(const std::vector<ResampledBand>& bands, const double* scale, const double* offset,
                  const float* in, ptrdiff_t stride, size_t count, double* x);
-    /// z = (x - centre) * factor for each entry. squares: the sum of z^2 for each pixel.
+    /// Computes z = (x - centre) * factor for each entry. squares: the sum of z^2 for each pixel.
     void (*standardise)(const double* x, const double* centre, const double* factor, size_t entries,
                         double* z, double* squares);
-    /// results[row] = row times x. Each sum adds the entries in their order.
+    /// Computes results[row], the dot product of the row and x, for each pixel. Each sum adds the entries in
+    /// their order.
     void (*multiply)(const RowPanels& panels, const double* x, double* results);
-    /// results[row] = row times x + offset of the row. sums: the sum of their squares over all rows for each
-    /// pixel. offsets: one per row, padded with zeros to panels.results().
+    /// Computes results[row], the dot product of the row and x plus the offset of the row. sums: the sum of
+    /// the squared results over all rows, for each pixel. offsets: one per row, padded with zeros to
+    /// panels.results().
     void (*sum_squares)(const RowPanels& panels, const double* offsets, const double* x, double* results,
                         double* sums);
-    /// Adds weights[row] * values[row] to the sums. add_squares() adds weights[row] * values[row]^2.
+    /// Adds the sum of weights[row] * values[row] over all rows to `sums`, for each pixel. add_squares() adds
+    /// the sum of weights[row] * values[row]^2.
     void (*add)(const double* values, const double* weights, size_t rows, double* sums);
     void (*add_squares)(const double* values, const double* weights, size_t rows, double* sums);
     /// Computes values = exp(-gamma d^2) with d^2 = |x|^2 + |s|^2 - 2 values. The input `values` are the

@@ -38,17 +38,19 @@ SceneBands bands_of(const ModelBands& model);
 enum class BandsOf { model, scenes };
 
 /// Returns the scene's band (0-based, among the bands in use) for every band of the model. Each band of the
-/// scene is used at most once. The rules in order:
-/// 1. If all wavelengths of the model and of the scene are known, uses the nearest band. Its distance must be
-///    at most a quarter of the spacing of the model's bands; distances up to 0.5 nm are always accepted.
-/// 2. Else, uses the bands with the model's own numbers, if the scene has all of them.
-/// 3. Else, or if wavelengths are `ignored`, uses the bands in their order if the scene has as many bands as
-///    the model. This rule does not apply if the bands are known to differ: the scene states its numbers
-///    (SceneBands::told), or the numbers of both are comparable_numbers(). If wavelengths are ignored and the
-///    scene has more bands, rule 2 applies.
-/// Throws Error that names the model's `file` and the scene if they do not match. Under rule 1, the message
-/// also states the number of bands without a match and the first of these bands. The message differs if
-/// `file` is another scene (`whose`).
+/// scene is used at most once. The first rule whose condition is met decides:
+/// 1. All wavelengths of the model and of the scene are known: uses the nearest bands. The distance of a band
+///    must be at most a quarter of the spacing of the model's bands; distances up to 0.5 nm are always
+///    accepted.
+/// 2. The scene has bands with all of the model's numbers: uses these bands.
+/// 3. The scene has as many bands as the model: uses the bands in their order. This rule does not apply if
+///    the bands are known to differ, because the scene states its numbers (SceneBands::told), or because the
+///    numbers of both are comparable_numbers().
+/// If wavelengths are `ignored`, uses the bands in their order if the scene has as many bands as the model,
+/// and otherwise rule 2.
+/// Throws Error that names the model's `file` and the scene if the bands do not match. Under rule 1, the
+/// message also states the number of bands without a match and the first of these bands. The message differs
+/// if `file` is another scene (`whose`).
 std::vector<int> match_bands(const std::string& file, const ModelBands& model, const std::string& scene_name,
                              const SceneBands& scene, bool ignored, BandsOf whose = BandsOf::model);
 

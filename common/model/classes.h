@@ -52,16 +52,17 @@ struct ValueScale {
 
 /// Returns the factors and offsets that convert the scene's values to the model's. The result is empty in
 /// three cases: both scales agree to a millionth; the scene states no scale; the model states no scale and
-/// the scene has one factor for all bands. If the model states no scale, bands with different factors are
-/// converted to scale 1. Throws Error that names the model's `file` and both scales if no positive factor
-/// converts them.
+/// the scene has one factor for all bands. If the model states no scale and the scene's bands have different
+/// factors, the values are converted to scale 1 and offset 0. Throws Error that names the model's `file` and
+/// both scales if the units differ, or if no positive factor converts the values.
 Rescaling rescaling(const std::string& file, const ModelBands& model, const ValueScale& scene);
 
 /// Returns whether values of the scene have the same meaning as the model's, to a millionth. A missing scale
 /// is 1 and a missing offset 0; units must be equal if both are stated.
 bool same_scale(const ModelBands& model, const ValueScale& scene);
 
-/// Converts the model's range and scale to the scene's values.
+/// Converts the minimum, maximum and mean of the model to the scene's values, and gives the model the scale
+/// and offset of the scene. Does nothing if `by` is empty.
 void rescale(ModelBands& model, const Rescaling& by, const ValueScale& scene);
 
 /// Returns "scale 0.0001", "scale 0.02, offset -10 W/m2" or "scales from 0.01 to 0.03".

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Classifiers as readable JSON documents. Numbers are restored to the last bit, each class has one text line,
-// and errors about damaged files name the position.
+// Writes and reads classifiers as readable JSON documents. Numbers are restored to the last bit, each class
+// has one text line, and errors about damaged files name the position.
 #pragma once
 
 #include "core/json.h"
@@ -36,8 +36,9 @@ std::string dump(const Json& j);
 /// "created_by" (a tool and its version) and "history" (the command line). Each is on a text line that ends
 /// with a comma.
 std::string head_text(const char* format, int version, const Origin& origin);
-/// Adds a last member "checksum" to `text`, an object. The checksum covers all other members except "labels",
-/// which Python's estimators add. Blanks and the order of members do not change the checksum.
+/// Adds the member "checksum" at the end of `text`, a JSON object. The checksum covers all other members
+/// except "labels", which Python's estimators add. Blanks and the order of members do not change the
+/// checksum.
 std::string with_checksum(std::string text);
 /// Returns the member "classes", with or without "weight".
 std::string classes_text(const std::vector<ModelClass>& classes, bool weights);
@@ -50,7 +51,7 @@ std::string values_text(const ModelBands& bands);
 
 // ---- Reading --------------------------------------------------------------------------------------------
 
-/// Reads documents. Its errors name the file and the position.
+/// Reads documents. The errors name the file and the position.
 class Reader {
   public:
     /// name: name of the file; kind: "SVM"; maker: the tool that writes such files.
@@ -68,7 +69,7 @@ class Reader {
     double positive(const Json& object,
                     const char* key) const; ///< throws Error unless it is finite and above 0
     int64_t whole(const Json& v, const char* what, int64_t least, int64_t most) const;
-    /// Returns an empty text if the member is absent
+    /// Returns the text of the member `key`; an empty text if the member is absent.
     std::string text(const Json& object, const char* key) const;
     /// Throws Error unless v is a list of `count` entries.
     void expect(const Json& v, const char* what, size_t count) const;
@@ -76,15 +77,16 @@ class Reader {
     /// Appends a list of `count` numbers within the range of float to `to`.
     void floats(const Json& v, const char* what, size_t count, std::vector<float>& to) const;
 
-    /// Reads the members that bands_text() writes from an object with "bands" (1 to a million, each once).
-    /// With `empty_wavelengths`, an empty list means unknown wavelengths, as PCA and MNF write it.
+    /// Reads the members that bands_text() writes from an object whose member "bands" has band numbers from 1
+    /// to a million, each once. With `empty_wavelengths`, an empty list of wavelengths means that they are
+    /// unknown, as PCA and MNF write it.
     ModelBands bands(const Json& features, bool empty_wavelengths = false) const;
     /// Reads the member "classes" of the root: at least two classes, in the order of their values.
     std::vector<ModelClass> classes(const Json& root) const;
 
-    /// Checks the checksum. Call this function after all members have been read, so that errors of
-    /// members are reported first. Models of older versions have no checksum, and users may remove it for
-    /// editing.
+    /// Checks the checksum, and throws Error if it does not match or is damaged. Call this function after all
+    /// members have been read, so that errors of members are reported first. A document without a checksum is
+    /// accepted: older versions wrote none, and users may remove it before they edit a model.
     void check_sum(const Json& root) const;
 
   private:

@@ -46,8 +46,9 @@ class Ranks final : public Group {
     Ranks& operator=(const Ranks&) = delete;
     ~Ranks() override;
 
-    /// Exchanges the hosts of all ranks. All ranks call this function together, before anything else. On a
-    /// single host they get shared memory for data that are requested too often for messages.
+    /// Exchanges the names of the hosts. All ranks call this function together, before anything else. Ranks
+    /// on a single host also get shared memory for the state of shared passes (SharedTiles), which would need
+    /// too many messages.
     void meet();
 
     int rank() const override { return m_alone ? 0 : m_rank; }
@@ -62,7 +63,8 @@ class Ranks final : public Group {
     int job_size() const { return m_size; } ///< number of ranks, also while the root works alone
     const CancelFlag* cancel() const override { return m_cancel; }
 
-    /// Makes the root work like a single process, while the other ranks wait for the root's end.
+    /// Makes the root work like a single process from now on. The other ranks must only wait for the end of
+    /// the root.
     void work_alone() { m_alone = true; }
 
     std::string broadcast(const std::string& what, std::string bytes) override;
@@ -87,17 +89,18 @@ class Ranks final : public Group {
 
     // The end of a run.
 
-    /// Waits on the root until every other rank has ended successfully. Throws Cancelled if a rank has
-    /// failed.
+    /// Waits on the root until every other rank has ended successfully; does nothing on other ranks. Throws
+    /// Cancelled if a rank has failed or the run is cancelled.
     void await_others();
     /// Reports how this rank's run has ended, and returns how the job has ended: the same code on all ranks,
-    /// and on the root the faults with their ranks. Never throws. Waits only until the other ranks notice,
-    /// and after a signal (CancelFlag::interrupted()) at most half a second, because the starter will kill
-    /// the process.
+    /// and on the root the faults with their ranks. Never throws. Waits for the other ranks. After a failure,
+    /// this wait takes at most 30 seconds. After a signal (CancelFlag::interrupted()) it takes about half a
+    /// second, because the starter will then kill the process.
     Ending conclude(Ending mine) noexcept;
     /// Leaves the job. Call this function after conclude(), when nothing remains to clean up or to print. The
-    /// rank leaves together with the others if conclude() has found all of them. Otherwise it leaves alone
-    /// and ends its process here with this exit code, because it must not wait for a rank that hangs.
+    /// rank leaves together with the others if conclude() has found that all ranks have ended without a
+    /// signal. Otherwise it leaves alone and ends its process here with this exit code, because it must not
+    /// wait for a rank that hangs.
     void finish(int code);
 
   private:
@@ -130,8 +133,8 @@ class Ranks final : public Group {
     Board* m_board = nullptr;
     void make_board();
 
-    /// On the root: requests (rank and bytes) that a pass has received for the next pass. A rank that has
-    /// left a pass may reach the next pass before the root does.
+    /// On the root: requests (rank and bytes) for the next pass, which arrived during the previous pass. A
+    /// rank that has left a pass may reach the next pass before the root does.
     std::vector<std::pair<int, std::string>> m_early_questions;
 
     std::atomic<bool> m_stopped{false}; ///< another rank has failed
@@ -163,22 +166,22 @@ class Job {
     Ranks* m_before;
 };
 
-/// Joins the job. Returns the ranks if there are certainly several, and null for a single process. Throws
-/// Error if the process was started as one of several and cannot join. `cancel` is used as by the constructor
-/// of Ranks.
+/// Joins the job of this process. Returns null if the process was not started as one of several, or if
+/// HSI_MPI=NO is set. Throws Error if the process was started as one of several and cannot join. `cancel` is
+/// used as by the constructor of Ranks.
 std::unique_ptr<Ranks> join_ranks(CancelFlag& cancel);
 
-/// Shares the positions 0 .. count - 1 of a pass among the ranks: a free rank takes the next position. The
-/// counter is in memory that all ranks of a single host share. Otherwise it is on the root, which answers
-/// messages. All ranks create the object together, and must make another common call (Ranks::sum) before they
-/// create the next one.
+/// Shares the positions 0 .. count - 1 of a pass among the ranks: a free worker takes the next position. If
+/// all ranks run on a single host and can share memory, the counter of positions is in this memory. Otherwise
+/// the counter is on the root, which answers requests of the other ranks. All ranks create the object
+/// together, and must make another common call (Ranks::sum) before they create the next one.
 class SharedTiles {
   public:
-    /// ahead: a worker thread (lane) requests its next position when it gets one, so that it need not wait
-    /// for the answer. The last quarter of the positions is excluded, so that free workers get them. Use it
-    /// for many positions that take about equal times.
+    /// ahead: when a worker (lane) gets a position, it already requests its next one, so that it need not
+    /// wait for the answer later. In the last quarter of the positions, workers request a position only when
+    /// they are free. Use `ahead` for many positions that take about equal times.
     SharedTiles(Ranks& ranks, int64_t count, bool ahead = false);
-    /// Assigns position i to rank settled[i].
+    /// Assigns position i to rank settled[i], whichever rank is free.
     SharedTiles(Ranks& ranks, std::vector<int> settled);
     SharedTiles(const SharedTiles&) = delete;
     SharedTiles& operator=(const SharedTiles&) = delete;
@@ -190,9 +193,11 @@ class SharedTiles {
     /// On the root: returns the rank that has taken `position`, after a wait if needed; nullopt if give_up()
     /// ends the wait.
     std::optional<int> owner(int64_t position, const std::function<bool()>& give_up);
-    /// Sends the data of a position from its owner to the root.
+    /// Sends the data of a position from its owner, which is this rank, to the root. Throws Cancelled if
+    /// give_up() ends the wait.
     void send(int64_t position, const void* bytes, size_t size, const std::function<bool()>& give_up);
-    /// Receives exactly `size` bytes on the root.
+    /// On the root: receives the data of a position, exactly `size` bytes, from rank `from`. Throws Cancelled
+    /// if give_up() ends the wait.
     void receive(int64_t position, int from, void* bytes, size_t size, const std::function<bool()>& give_up);
     int64_t assigned() const; ///< On the root: number of assigned positions.
     double waited() const;    ///< Seconds that the workers of this rank have waited for positions, in total.

@@ -149,7 +149,9 @@ void SharedTiles::serve() {
             idle = 0;
             answer(message->from, message->bytes);
         }
-    } catch (const std::exception&) { // waiting workers read the flag of the run
+    } catch (const std::exception&) {
+        // wait() throws Cancelled when the pass has ended. After another error, no worker gets an answer any
+        // more; waiting workers end when the run is cancelled.
     }
     for (auto& [position, sending] : answered)
         if (!sending->done()) {

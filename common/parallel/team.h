@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A few threads that share pieces of work one after another: a tile, or an algorithm that cannot be divided
-// into tiles. The threads may belong to several processes of one host.
+// A few threads that together compute one piece of work after another, such as a tile, or a round of an
+// algorithm that cannot be divided into tiles. The threads may belong to several processes of one host.
 #pragma once
 
 #include "core/host_memory.h"
@@ -23,8 +23,8 @@ class Team {
     /// Starts members - 1 threads, because the caller is a member.
     explicit Team(int members) : Team(members, nullptr) {}
     /// Joins the teams of other processes that use the same memory. All of them call run() for the same
-    /// units, round after round, on memory from memory(). Each process repeats the work between rounds, and
-    /// must write only to its own memory there.
+    /// units, round after round, on buffers from memory(). Between two rounds, every process executes the
+    /// same code, and must write only to its own memory there.
     Team(int members, std::shared_ptr<parallel::JointMemory> joint) : m_joint(std::move(joint)) {
         for (int i = 1; i < members; ++i)
             m_threads.emplace_back([this, i] { serve(i); });

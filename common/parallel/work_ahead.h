@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One thread that works ahead of another. The first thread computes items in their order into a few buffers,
-// which the second thread takes.
+// Computes items on a thread of its own, ahead of the thread that takes the results. The first thread
+// computes the items in their order into a few buffers, which the second thread takes.
 #pragma once
 
 #include "core/host_memory.h"
@@ -44,8 +44,8 @@ class WorkAhead {
         m_changed.notify_all();
     }
 
-    /// Returns the result of the next item that was added. The result is valid until the next call of any
-    /// function. Rethrows exceptions of the computation.
+    /// Waits for the result of the next item in the order of add(), and returns it. The result is valid until
+    /// the next call of take() or clear(). Rethrows an exception of the computation.
     const char* take() {
         std::unique_lock lock(m_mutex);
         give_back();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Writes bands to a file while further bands are computed: for operations that compute a whole band at once,
-// and files that store a band in one contiguous piece.
+// Writes bands to a file while further bands are computed. Suits operations that compute a whole band at
+// once, and files that store a band in one contiguous piece.
 #pragma once
 
 #include "core/cancel.h"
@@ -25,31 +25,31 @@ namespace hsi::stream {
 class BandTaker {
   public:
     virtual ~BandTaker() = default;
-    /// Returns true if the bands are stored separately, so that writing one band is as fast as writing its
-    /// part of tiles.
+    /// Returns true if the bands are stored separately. Writing one whole band is then as fast as writing it
+    /// tile by tile.
     virtual bool takes_bands() const = 0;
     /// Writes `core` of one band. `src` contains only that band and may be changed by the call. Several
     /// threads may call it at once, in any order. Throws Error (disk full ...).
     virtual void write_band(int band, const Rect& core, const CubeView<float>& src) = 0;
 };
 
-/// Writes a large part of a band, or the whole band, some lines at a time. Changes the plane. Errors name the
-/// band. \throws Error, Cancelled.
+/// Writes `plane`, a large part of a band or the whole band, some lines at a time. The call may change the
+/// values of the plane. Errors name the band. \throws Error, Cancelled.
 void write_plane(BandTaker& sink, int band, const Rect& core, const CubeView<float>& plane,
                  const CancelFlag* cancel = nullptr);
 
-/// A thread that writes finished planes, and a few planes that are reused. take() returns an empty plane, and
-/// give() passes the plane to the writer, filled with a band. Call take(), give() and finish() from one
-/// thread.
+/// A thread that writes finished bands, and a few planes that are reused. take() returns a free plane. The
+/// caller fills the plane with a band, and give() passes the plane to the writing thread. Call take(), give()
+/// and finish() from one thread.
 class BandWriter {
   public:
-    /// shape: shape of the sink. planes: the number of planes that may be taken at once; the same number of
-    /// further planes is used for writing. cancel may be null. progress: called with the fraction of written
-    /// bands, by one thread at a time. If the system has no more threads, the caller's thread writes.
+    /// shape: shape of the sink. planes: the total number of planes; while the caller fills some of them,
+    /// others wait or are written. cancel may be null. progress: called with the fraction of written bands,
+    /// by one thread at a time. If the system has no more threads, the caller's thread writes.
     BandWriter(BandTaker& sink, const CubeShape& shape, int planes, const CancelFlag* cancel = nullptr,
                std::function<void(double)> progress = {});
-    /// Works as the constructor above for a part of each of `bands` bands. beside: a separate thread writes;
-    /// otherwise the caller writes when no plane is free, and at the end.
+    /// Works as the constructor above for the part `part` of each of `bands` bands. beside: true: a separate
+    /// thread writes; false: the caller writes in take() when no plane is free, and in finish().
     BandWriter(BandTaker& sink, const Rect& part, int bands, int planes, bool beside,
                const CancelFlag* cancel = nullptr, std::function<void(double)> progress = {});
     BandWriter(const BandWriter&) = delete;
@@ -57,11 +57,11 @@ class BandWriter {
     /// Discards planes that were given and are not yet written.
     ~BandWriter();
 
-    /// Returns the host bytes of the planes of a scene.
+    /// Returns the host bytes of `planes` planes of this size.
     static uint64_t bytes(const CubeShape& shape, int planes);
 
-    /// Waits for a free plane of the size of the part and returns it, to be filled. The plane belongs to the
-    /// caller until give(). Throws exceptions of writing, and Cancelled.
+    /// Waits for a free plane and returns it. The plane has the size of the part, and the caller fills it. It
+    /// belongs to the caller until give(). Throws exceptions of writing, and Cancelled.
     CubeView<float> take();
     /// Passes a filled plane to the writer. \throws exceptions of writing.
     void give(int band, const CubeView<float>& plane);
@@ -76,7 +76,7 @@ class BandWriter {
 
   private:
     void serve();
-    /// Writes the next waiting plane; `lock` is released meanwhile.
+    /// Writes the next waiting plane. The lock is released during the writing.
     void write_next(std::unique_lock<std::mutex>& lock);
     /// Adds the time that the computation has waited, and throws errors that have occurred meanwhile. Call it
     /// with the lock held.

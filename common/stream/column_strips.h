@@ -49,12 +49,14 @@ struct ColumnStrips {
     size_t group_values() const {
         return (static_cast<size_t>(scene.bands) * static_cast<size_t>(pixels()) + 1023) / 1024 * 1024 + 48;
     }
-    /// Packs the pixels of the groups [group, end), at most batch() groups: group_values() numbers per group,
-    /// bands x (lines x samples). in: the tile's window, which contains all these pixels.
+    /// Copies the pixels of the groups [group, end), at most batch() groups, to `packed`. Each group takes
+    /// group_values() numbers, in the order [band][line][sample]. in: the values of the tile's window, which
+    /// contains all these pixels.
     void pack(const Tile& tile, const CubeView<float>& in, int64_t group, int64_t end, float* packed) const;
 };
 
-/// The results of a pass for each group of a scene, from the worker or rank that computed them.
+/// Collects the results of a pass, one for each group of a scene. take() adds the results of a worker, and
+/// exchange() the results of the other ranks.
 template <class Record>
 class ColumnRecords {
   public:

@@ -39,10 +39,10 @@ struct BlockLayout {
 class CubeReader {
   public:
     virtual ~CubeReader() = default;
-    /// Reads `window` (scene coordinates, inside the scene) of every band of the source into `dst`
-    /// (dst.bands/lines/samples equal to the shape's bands and the window's size). Nodata and masked values
-    /// become NaN; NaN and infinities of the file are unchanged. So the values of a pixel show whether it is
-    /// valid (core/valid_pixel.h), without a second buffer. Throws Error if the file cannot be read.
+    /// Reads `window` of every band of the source into `dst`. `window` is in scene coordinates and inside the
+    /// scene. `dst` has the bands of the source, and the lines and samples of the window. Nodata and masked
+    /// values become NaN; NaN and infinities of the file are unchanged. So the values of a pixel show whether
+    /// it is valid (core/valid_pixel.h), without a second buffer. Throws Error if the file cannot be read.
     virtual void read(const Rect& window, const CubeView<float>& dst) = 0;
     /// Returns the values of read() for `window` if they are already in memory, else nullopt. The view is
     /// read-only and exists as long as the source.
@@ -54,12 +54,12 @@ class CubeReader {
     }
     /// Announces that `window` will be read soon.
     virtual void prefetch(const Rect& /*window*/) {}
-    /// Announces that `window` will be read in this pass, by this reader or another reader of its source,
-    /// after the windows that were announced before. A reader of remote data begins to fetch the window.
-    /// \return false if the reader does not fetch the window, or not yet; announce the window again later.
+    /// Announces that this reader, or another reader of its source, will read `window` in this pass, after
+    /// the windows that were announced before. A reader of remote data begins to fetch the window. \return
+    /// false if the reader does not fetch the window, or not yet; announce the window again later.
     virtual bool expect(const Rect& /*window*/) { return false; }
-    /// Lets a reader that decodes prepare the window of the last prefetch() while its caller computes, with
-    /// at most `threads` threads and `bytes` of memory. Returns the maximum number of bytes that it will use;
+    /// Allows the reader to decode the window of the last prefetch() while its caller computes, with at most
+    /// `threads` threads and `bytes` of memory. Returns the maximum number of bytes that the reader will use;
     /// 0 if it does not decode ahead. Call this function before the first read.
     virtual uint64_t look_ahead(uint64_t /*bytes*/, int /*threads*/) { return 0; }
 };
@@ -81,7 +81,7 @@ class CubeSource {
     virtual uint64_t reader_bytes() const { return 0; }
     /// Returns further host bytes of a reader, for windows of up to this size: the input of a computed scene.
     virtual uint64_t window_bytes(int64_t /*samples*/, int64_t /*lines*/) const { return 0; }
-    /// Returns the bytes in the file for one pixel of all bands, for the report's "bytes read".
+    /// Returns the bytes that all bands of one pixel take in the file, for the report's "bytes read".
     virtual uint64_t stored_bytes_per_pixel() const { return static_cast<uint64_t>(shape().bands) * 4; }
 };
 
@@ -93,13 +93,14 @@ class CubeSink {
     /// Returns true if several threads may call write() at once, in any order. If false, the pipeline calls
     /// it from one thread at a time, with tiles in order.
     virtual bool concurrent() const = 0;
-    /// Returns where to put this tile in the memory of this CUDA device; write() is then not called. Returns
-    /// nullopt if write() takes the tile. The answer is the same for all tiles.
+    /// Returns a view of the memory of this CUDA device to which the tile is to be written; write() is then
+    /// not called for the tile. Returns nullopt if write() takes the tile. One sink gives either a view for
+    /// all tiles, or nullopt for all tiles.
     virtual std::optional<CubeView<float>> place_on(int /*device*/, const Rect& /*core*/) {
         return std::nullopt;
     }
-    /// Returns the preferred blocks of tiles if memory allows: the blocks of a file in which reading part of
-    /// a block is expensive. block_samples = 0: no preference.
+    /// Returns the blocks of the output file that tiles should consist of if memory allows; block_samples =
+    /// 0: no preference. A sink has a preference if writing only part of a block is expensive.
     virtual BlockLayout layout() const { return {}; }
     /// Writes the tile. The call may change `src` (conversion in place). Throws Error (disk full ...).
     virtual void write(const Rect& core, const CubeView<float>& src) = 0;
@@ -113,8 +114,8 @@ class SharedSink : public CubeSink {};
 /// A sink of which each rank has a copy. At the end, each copy contains all tiles.
 class GatheringSink : public CubeSink {
   public:
-    /// Exchanges the tiles: each rank sends the tiles in its copy to the others. All ranks call this function
-    /// together, after the last tile.
+    /// Exchanges the tiles: each rank sends the tiles that it has written to all other ranks. All ranks call
+    /// this function together, after the last tile.
     virtual void gather(parallel::Group& ranks) = 0;
 };
 

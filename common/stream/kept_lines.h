@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Keeps lines of a cube that readers compute for later readers, in memory or in an unnamed temporary file.
-// The file disappears with the process, however the process ends.
+// Keeps computed lines of a cube for later readers, in memory or in an unnamed temporary file. The file
+// disappears with the process, however the process ends.
 #pragma once
 
 #include "core/host_memory.h"
@@ -14,9 +14,9 @@
 
 namespace hsi::stream {
 
-/// Returns an allocator of ordinary pages. Huge pages suit memory that is used for long. If memory is filled
-/// once and read a few times, clearing huge pages costs more when a virtual machine returns free memory to
-/// its host (0.6 s for 280 MB, 0.1 s with ordinary pages).
+/// Returns an allocator of ordinary pages, for memory that is filled once and read a few times. Huge pages
+/// suit memory that is used for longer: when a virtual machine returns free memory to its host, clearing huge
+/// pages takes more time (0.6 s for 280 MB, 0.1 s with ordinary pages).
 std::shared_ptr<HostAllocator> small_page_allocator();
 
 class KeptLines {
@@ -36,8 +36,8 @@ class KeptLines {
 
     // The following functions are thread-safe.
 
-    /// Keeps whole lines of the scene from `first` on, with all bands. Lines that are already kept do not
-    /// change. If the disk is full, no further lines are kept; this is not an error.
+    /// Keeps whole lines of the scene, with all bands. `values` begins at line `first`. Lines that are
+    /// already kept do not change. If the disk is full, no further lines are kept; this is not an error.
     void keep(int64_t first, const CubeView<const float>& values);
     /// Fills `dst` if all lines of the window are kept. \return false, with `dst` undefined, if lines are
     /// missing or the file cannot be read.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Computes moments of pixels and of the differences of neighbours from products that they have in common,
-// eight pixels of a line at a time. Compiled once per instruction set (Highway's pattern for headers).
+// Computes the sums of products of pixels and of differences of neighbours from common products, eight pixels
+// of a line at a time. Compiled once per instruction set (Highway's pattern for headers).
 #if defined(HSI_STREAM_OCTETS_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef HSI_STREAM_OCTETS_INL_H
 #undef HSI_STREAM_OCTETS_INL_H
@@ -21,12 +21,12 @@
 #define HSI_STREAM_OCTETS_CONSTANTS
 namespace hsi::stream {
 namespace {
-/// The number of pixels in a run. Their products are added in registers before they are added to the block's
-/// sums.
+/// The number of pixels in a run. The products of these pixels are added in registers before they are added
+/// to the block's sums.
 constexpr int64_t run_pixels = chunk_of<double>;
 
-/// An octet is eight neighbouring pixels of a line and has eight coefficients of the cosine transform (called
-/// cosines here). A run processes four of the eight at a time.
+/// An octet is eight neighbouring pixels of a line. It has eight coefficients of the cosine transform (called
+/// cosines here), of which a run processes four at a time.
 constexpr int64_t octet = 8, kinds = 4;
 constexpr int64_t run_octets = run_pixels / kinds;
 
@@ -112,8 +112,8 @@ HWY_INLINE void fetch(const float* next, int64_t count) {
         hwy::Prefetch(next + i);
 }
 
-/// Computes the odd or the even cosines of a run's octets. Each of the four cosines is in one quarter of
-/// `out`. The cosines of octet i are 0 if keep[i] is not positive. next: the distance to the next band.
+/// Computes the odd or the even cosines of a run's octets. `out` has four quarters, one for each of the four
+/// cosines. The cosines of octet i are 0 if keep[i] is not positive. next: the distance to the next band.
 template <bool odd>
 void octet_band(const float* band, ptrdiff_t next, const PixelRun& run, float centre,
                 const double* HWY_RESTRICT keep, double* HWY_RESTRICT out) {
@@ -151,8 +151,9 @@ void odd_octet_band(const float* band, ptrdiff_t next, const PixelRun& run, cons
     octet_band<true>(band, next, run, 0.0f, keep, out);
 }
 
-/// Computes out[i] = x[8 i + 1] - x[8 i] if keep[i] > 0, else 0: the difference between an octet and the next
-/// one. Does not read beyond the last of these values.
+/// Computes out[i] = x[8 i + 1] - x[8 i] if keep[i] > 0, else 0. `band` begins at the last pixel of the first
+/// octet, so out[i] is the difference between octet i and the next octet. Reads no pixel beyond the last of
+/// these pairs.
 void difference_band(const float* band, ptrdiff_t next, const PixelRun& run, const double* HWY_RESTRICT keep,
                      double* HWY_RESTRICT out) {
     run.for_stretches(band, [&](const float* HWY_RESTRICT x, int64_t n, int64_t at) HWY_ATTR {
@@ -165,8 +166,8 @@ void difference_band(const float* band, ptrdiff_t next, const PixelRun& run, con
     });
 }
 
-/// Adds the products of four cosines, which are the quarters of a run, to `pixels`. Adds the products times
-/// l_k to `pairs`.
+/// Adds the products of bands to `pixels`, and these products times l_k to `pairs`. x: the four cosines of a
+/// run, one in each quarter of a band's row.
 template <bool odd>
 HWY_INLINE void add_octets(const double* HWY_RESTRICT x, int used, int rows, int64_t count,
                            double* HWY_RESTRICT pixels, double* HWY_RESTRICT pairs) {

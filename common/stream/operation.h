@@ -14,14 +14,14 @@
 
 namespace hsi::stream {
 
-/// The largest tile that a worker gets. The worker allocates for it once, in start().
+/// The largest tile that a worker gets. The worker allocates its buffers for this size once, in start().
 struct TileLimits {
     int64_t window_samples = 0, window_lines = 0;
     int64_t core_samples = 0, core_lines = 0;
     int ranks = 1; ///< processes that share the tiles
 };
 
-/// The state of one lane (a thread with its own tile buffers). Called from one thread at a time.
+/// The state of one lane (a thread with its own tile buffers). process() is called from one thread at a time.
 class Worker {
   public:
     virtual ~Worker() = default;
@@ -31,16 +31,16 @@ class Worker {
                          const std::vector<CubeView<float>>& out) = 0;
 };
 
-/// A computation over tiles. start() makes one worker per lane, process() handles a tile, and stop() merges a
-/// worker's results. Results must not depend on the division into tiles or on the worker of a tile.
+/// A computation over tiles. start() makes one worker per lane, Worker::process() computes a tile, and stop()
+/// merges a worker's results. Results must not depend on the division into tiles or on the worker of a tile.
 class Operation {
   public:
     virtual ~Operation() = default;
     virtual int64_t halo() const { return 0; }
     /// Returns the number of bands of every output, in the order of the sinks; empty for a scan.
     virtual std::vector<int> output_bands() const { return {}; }
-    /// Tile sizes are multiples of these numbers, for scans that sum over fixed blocks from the scene's
-    /// origin.
+    /// Return the numbers of which the sizes of tiles are multiples, for scans that sum over fixed blocks
+    /// from the scene's origin.
     virtual int64_t align_samples() const { return 1; }
     virtual int64_t align_lines() const { return 1; }
     /// Returns the host bytes that a worker allocates in addition to its tile buffers.
@@ -49,9 +49,9 @@ class Operation {
     virtual uint64_t device_bytes(const TileLimits&) const { return 0; }
     /// Returns the preferred bytes of the tile buffers of one worker (cache size, transfer size).
     virtual uint64_t preferred_bytes() const { return uint64_t{24} << 20; }
-    /// For operations whose computation takes far longer than reading: the time to read a line of a tile's
-    /// window divided by the time to compute a line of its core. Tiles are then equal shares for all workers,
-    /// although more lines are read. 0: tiles are chosen with a small halo.
+    /// Returns the time to read a line of a tile's window divided by the time to compute a line of its core,
+    /// for operations whose computation takes far longer than reading. All workers then get equal shares of
+    /// tiles, although more lines are read. 0: tiles are chosen so that the halo is cheap.
     virtual double line_share() const { return 0; }
     /// Returns true if process() accepts a tile with any strides and does not change it, so that a tile in
     /// memory needs no copy (CubeReader::view()).
@@ -76,9 +76,9 @@ class Operation {
     /// Returns true if the ranks of a job may share the tiles. If false, each rank processes all tiles with
     /// the same result. Return false if exchange() does not merge the operation's results.
     virtual bool divides() const { return false; }
-    /// Replaces this rank's results by those of the whole scene, which are the same on every rank. All ranks
-    /// of a divided operation call this function together, after stop(). Operations without results over
-    /// tiles need not implement it.
+    /// Replaces this rank's results by the results for the whole scene, which are the same on every rank. All
+    /// ranks call this function together after stop() if the operation divides. Operations without results
+    /// over tiles need not implement it.
     virtual void exchange(parallel::Group&) {}
 };
 

@@ -21,15 +21,16 @@
 
 namespace hsi::stream {
 
-/// Limits of an algorithm, or of the device that it computes on.
+/// Limits of the number of workers, from the algorithm or from the device on which it computes.
 struct WorkerLimit {
     uint64_t bytes_each = 0; ///< bytes of a raw scene per worker; 0: no limit
     int least = 1;           ///< lower bound of this limit, for small scenes
     int most = std::numeric_limits<int>::max();
 };
 
-/// Returns `wanted` workers, or fewer if the limit for a raw scene of `scene_bytes` is lower. For all other
-/// scenes, whose readers also decode, callers pass 0; the limit then does not depend on the size.
+/// Returns the number of workers: `wanted`, or fewer if the limit is lower. `scene_bytes`: the size of a raw
+/// scene. Callers pass 0 for all other scenes, whose readers also decode; the limit then does not depend on
+/// the size.
 inline int worker_count(int wanted, uint64_t scene_bytes, const WorkerLimit& limit) {
     wanted = std::min(wanted, limit.most);
     if (limit.bytes_each == 0 || scene_bytes == 0) return wanted;
@@ -50,7 +51,7 @@ struct PassCosts {
     void add(const PassCosts& other);
 };
 
-/// The costs of one rank of a job in a pass. `seconds` ends when no tiles remain for the rank.
+/// The costs of one rank of a job in a pass. `seconds` is the time until no tiles remain for the rank.
 struct RankPass : PassCosts {
     int lanes = 0;
     double wait_seconds = 0; ///< time that workers have waited for tiles, summed over workers
@@ -84,8 +85,8 @@ struct PassOptions {
     std::function<void(double)> progress;
     /// Indices (in the plan) of the tiles to visit; null: all tiles.
     const std::vector<int64_t>* only = nullptr;
-    /// Returns the owner of a tile, if there are several ranks and each keeps the data of its own tiles. If
-    /// null, a free rank takes the next tile.
+    /// Returns the rank that must process a tile. Needed if several ranks each keep the data of their own
+    /// tiles. If null, a free rank takes the next tile.
     std::function<int(const Tile&)> owner;
     int ranks = 0; ///< For a plan: number of ranks that share the tiles; 0: the actual number.
 };
@@ -103,9 +104,9 @@ uint64_t plan_device_bytes(const CubeSource& source, const Operation& operation,
 /// Runs the operation over the scene. sinks[k] takes output k. Throws the first error of any worker; errors
 /// of reading and writing name the tile. Throws Cancelled if options.cancel was set.
 ///
-/// All ranks call this function with the same plan. If the operation divides, its tiles are shared among the
-/// ranks, unless a sink belongs to one rank and does not gather. Otherwise each rank processes all tiles, and
-/// only the root writes to shared sinks.
+/// All ranks call this function with the same plan. If the operation divides, the ranks share its tiles,
+/// unless a sink is neither a SharedSink nor a GatheringSink that accepts tiles in any order. Otherwise each
+/// rank processes all tiles, and only the root writes to shared sinks.
 PassReport run_pass(const CubeSource& source, Operation& operation, const std::vector<CubeSink*>& sinks,
                     const TilePlan& plan, const PassOptions& options);
 
@@ -113,9 +114,10 @@ PassReport run_pass(const CubeSource& source, Operation& operation, const std::v
 PassReport run_pass(const CubeSource& source, Operation& operation, const std::vector<CubeSink*>& sinks,
                     const PassOptions& options);
 
-/// Combines the reports of all ranks, for a pass without run_pass(). This rank's report of its part becomes
-/// the report of the whole pass, with the part of each rank. All ranks call this function together. waited:
-/// seconds that workers have waited for tiles, summed over workers.
+/// Combines the reports of all ranks, for a pass that was made without run_pass(). `report` is this rank's
+/// report of its part. It becomes the report of the whole pass, and lists the part of each rank. All ranks
+/// call this function together. waited: seconds that the workers of this rank have waited for tiles, summed
+/// over workers.
 void add_up(parallel::Group& ranks, PassReport& report, double waited);
 
 } // namespace hsi::stream

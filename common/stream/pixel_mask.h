@@ -35,8 +35,8 @@ class PixelMask {
         const auto i = static_cast<size_t>(pixel);
         return m_bits[i / 64] >> (i % 64) & 1;
     }
-    /// Returns the first of the samples [from, to) of a line that is in the mask (`inside`) or outside of it;
-    /// `to` if there is no such sample.
+    /// Returns the first sample in [from, to) of a line that is in the mask (inside = true) or outside of it
+    /// (inside = false); `to` if there is no such sample.
     int64_t find(int64_t line, int64_t from, int64_t to, bool inside) const;
     /// Removes the pixels that are not in `other`, which has the same size.
     void keep_only(const PixelMask& other);
@@ -66,8 +66,8 @@ std::unique_ptr<CubeReader> masked_reader(std::unique_ptr<CubeReader> behind,
 /// Returns the host bytes that masked_reader() adds to a reader, for windows of this number of samples.
 uint64_t masked_reader_bytes(int64_t samples);
 
-/// A source whose pixels outside of the mask are missing. This source keeps no values. `behind` may be a
-/// ResidentSource, which then contains the scene without the mask.
+/// A source whose pixels outside of the mask are missing. The source keeps no values itself. If `behind` is a
+/// ResidentSource, it keeps the scene without the mask.
 class MaskedSource final : public CubeSource {
   public:
     MaskedSource(std::shared_ptr<const CubeSource> behind, std::shared_ptr<const PixelMask> mask);

@@ -9,8 +9,8 @@
 
 namespace hsi::stream {
 namespace {
-/// The position of a run in a band's values: pixels of a block, or octets of them, counted line by
-/// line.
+/// The position of a run in the values of a band. A run consists of consecutive pixels (or octets) of a
+/// block, counted line by line.
 struct PixelRun {
     ptrdiff_t line_stride; ///< distance between two lines of the band, in values
     int64_t samples;       ///< pixels of a line of the block
@@ -19,7 +19,9 @@ struct PixelRun {
 
     /// Returns the number of pixels, rounded up to fill the last register of at most 16 values.
     int64_t whole() const { return (count + 15) / 16 * 16; }
-    /// Calls f(values of a stretch within one line, its pixels, index of its first pixel in the run).
+    /// Calls f(values, pixels, index) for each stretch of the run, which is its part within one line. values:
+    /// the address of the first value. pixels: the number of pixels. index: the position of the first pixel
+    /// in the run.
     template <class F>
     void for_stretches(const float* band, F f) const {
         int64_t line = first / samples, sample = first % samples;
@@ -52,9 +54,9 @@ namespace HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// The number of sums for the pixels of a stretch: pixel i adds to sum i % 16. There are as many sums as the
-/// widest register has floats, also for narrower registers. So the order of additions, and every bit of a
-/// total, is the same in each instruction set.
+/// The number of sums for the pixels of a stretch: the value of pixel i is added to sum i % 16. This is the
+/// number of floats in the widest register; narrower registers use the same number of sums. So the order of
+/// additions, and every bit of a total, is the same in each instruction set.
 constexpr int64_t stretch_sums = 16;
 
 using StretchTag = hn::CappedTag<float, static_cast<size_t>(stretch_sums)>;
@@ -62,9 +64,9 @@ using StretchSumTag = hn::CappedTag<double, static_cast<size_t>(stretch_sums) / 
 using StretchSum = hn::Vec<StretchSumTag>;
 constexpr int64_t stretch_registers = stretch_sums / static_cast<int64_t>(hn::MaxLanes(StretchSumTag()));
 
-/// Adds the values x of a stretch of one band to the sums (stretch_registers of them), and the values after
-/// the last whole group of sixteen to `rest`. Adds |x| to `magnitude`, which reveals NaN, infinities and
-/// pixels that are zero in all bands. Prefetches next[0..count).
+/// Adds the values x of a stretch of one band to the sums, which are in stretch_registers registers. Values
+/// after the last whole group of sixteen are added to `rest`. Adds |x| to `magnitude`, which reveals NaN,
+/// infinities and pixels that are zero in all bands. Prefetches next[0..count).
 HWY_INLINE void add_stretch(const float* HWY_RESTRICT x, const float* next, int64_t count,
                             StretchSum* HWY_RESTRICT sums, double& rest, float* HWY_RESTRICT magnitude) {
     const StretchTag df;
@@ -108,8 +110,8 @@ HWY_INLINE double total_of(const StretchSum* HWY_RESTRICT sums, double rest) {
     return s[0] + rest;
 }
 
-/// Returns the sum of one band of a run and adds its magnitudes (see add_stretch()). Prefetches the same run
-/// of the next band, `next` values away, which is too far away for the CPU's prefetcher.
+/// Returns the sum of one band of a run, and adds the magnitudes of its values to `magnitude`. Prefetches the
+/// same run of the next band, `next` values away, which is too far away for the CPU's prefetcher.
 [[maybe_unused]] double sum_band(const float* band, ptrdiff_t next, const PixelRun& run, float* magnitude) {
     StretchSum sums[stretch_registers];
     for (auto& s : sums)
@@ -120,7 +122,7 @@ HWY_INLINE double total_of(const StretchSum* HWY_RESTRICT sums, double rest) {
     return total_of(sums, rest);
 }
 
-/// Adds only the magnitudes.
+/// Adds the magnitudes of one band of a run, as sum_band(), but computes no sum.
 void add_magnitudes(const float* band, ptrdiff_t next, const PixelRun& run, float* magnitude) {
     const StretchTag d;
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));

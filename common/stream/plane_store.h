@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Stores planes between two passes (components, class probabilities), in memory if they fit, else in an
+// Stores planes (components, class probabilities) between two passes: in memory if they fit, else in an
 // unnamed temporary file.
 #pragma once
 
@@ -25,8 +25,8 @@ class PlaneStore {
     /// the process.
     /// \throws Error if the file cannot be created.
     PlaneStore(const CubeShape& shape, const std::string& folder);
-    /// Stores the planes in memory: one store for all ranks if they can share memory, else one per rank. All
-    /// ranks call this function together.
+    /// Stores the planes in memory. All ranks use one common memory if they can share memory; otherwise each
+    /// rank has its own. All ranks call this function together.
     static std::unique_ptr<PlaneStore> in_memory_of(parallel::Group& ranks, const CubeShape& shape);
     ~PlaneStore();
     PlaneStore(const PlaneStore&) = delete;
@@ -36,8 +36,8 @@ class PlaneStore {
     const CubeShape& shape() const { return m_shape; }
     /// Returns all planes, packed; null if they are in a file.
     const float* data() const { return m_memory.data(); }
-    /// Return a source and sinks for some of the planes, in the given order. They must not outlive the store.
-    /// At the end of a shared pass, the sinks of each rank contain all tiles.
+    /// Return a source and a sink for some of the planes, in the given order. They must not outlive the
+    /// store. At the end of a pass that ranks have shared, the store of each rank contains all tiles.
     std::unique_ptr<CubeSource> source(std::vector<int> planes);
     std::unique_ptr<CubeSink> sink(std::vector<int> planes);
     /// A window of some of the planes.
@@ -45,12 +45,12 @@ class PlaneStore {
         std::vector<int> planes;
         Rect window;
     };
-    /// Exchanges the parts of all ranks. `mine` is the part of the store that only this rank has written.
-    /// Afterwards each rank has all parts or, if rows > 0, at least its own lines. All ranks call this
-    /// function together.
+    /// Exchanges the parts of all ranks. `mine` lists the parts of the store that only this rank has written.
+    /// Afterwards each rank has all parts or, if rows > 0, at least the lines that it owns (owner()). All
+    /// ranks call this function together.
     void share(parallel::Group& ranks, const std::vector<Part>& mine, int64_t rows = 0);
-    /// Returns the rank that owns a line. Runs of `rows` lines (a row of tiles) are assigned to the ranks in
-    /// turn.
+    /// Returns the rank that owns a line. The lines are divided into groups of `rows` lines (a row of tiles),
+    /// which are assigned to the ranks in turn.
     static int owner(int64_t line, int64_t rows, int ranks) { return static_cast<int>(line / rows % ranks); }
     /// Reads all planes of a window into `to`, packed. The window may extend beyond the scene on every side:
     /// the scene is repeated periodically there. \throws Error if the file cannot be read.
@@ -71,8 +71,8 @@ class PlaneStore {
     int m_file = -1;
 };
 
-/// Returns the folder for a file next to an output: the output's own folder, or the folder of temporary files
-/// if the output is not an ordinary file (/vsimem/x.tif).
+/// Returns the folder for a temporary file of an output: the output's own folder, or the folder of temporary
+/// files if the output's folder does not exist on disk (/vsimem/x.tif).
 std::string folder_beside(const std::string& output);
 
 } // namespace hsi::stream

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A source that keeps the values of its first scan: for scenes that fit in memory and files that are slow to
+// A source that keeps the values of its first scan, for scenes that fit in memory and whose files are slow to
 // read again (compressed, remote).
 #pragma once
 
@@ -11,21 +11,21 @@
 
 namespace hsi::stream {
 
-/// While filling, reads tiles from the source behind it and keeps them. After seal() all tiles come from
-/// memory. Takes shape().float_bytes() of memory.
+/// Until seal(), reads tiles from the source behind it and keeps them. After seal(), all tiles come from
+/// memory. Takes shape().float_bytes() bytes of memory.
 class ResidentSource final : public CubeSource {
   public:
     explicit ResidentSource(std::shared_ptr<const CubeSource> behind);
 
-    /// Ends the filling. Throws Error unless every pixel has been read exactly once (one pass without
-    /// halo).
+    /// Declares that all values are in memory. Throws Error unless every pixel has been read exactly once
+    /// (one pass without halo).
     void seal();
     bool sealed() const { return m_sealed.load(std::memory_order_acquire); }
     /// Returns the whole cube, which is complete after seal().
     CubeView<const float> view() const;
 
     CubeShape shape() const override { return m_behind->shape(); }
-    /// Returns the layout of the file while filling, and whole lines afterwards.
+    /// Returns the layout of the source behind until seal(), and whole lines afterwards.
     BlockLayout layout() const override { return sealed() ? BlockLayout{} : m_behind->layout(); }
     std::unique_ptr<CubeReader> open_reader() const override;
     uint64_t reader_bytes() const override { return sealed() ? 0 : m_behind->reader_bytes(); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Sums of products of rows, the terms of covariances, in single or double precision. Compiled once per
-// instruction set (Highway's pattern for headers).
+// Computes sums of products of rows, the terms of covariances, in single or double precision. Compiled once
+// per instruction set (Highway's pattern for headers).
 #ifndef HSI_STREAM_SCATTER_CONSTANTS
 #define HSI_STREAM_SCATTER_CONSTANTS
 #include <cstddef>
@@ -12,17 +12,17 @@ namespace {
 /// bands, the values of these pixels fill most of a second-level cache of 512 kB.
 template <class T>
 constexpr int64_t chunk_of = 1536 / static_cast<int64_t>(sizeof(T));
-/// The number of bands in one register tile (rows x columns), and in a panel of columns, which stays in the
-/// first-level cache. A tile has 12 accumulators, 3 operands of rows and 1 of columns, which use the 16
-/// registers of AVX2.
+/// The number of bands in the rows and in the columns of one register tile, and in a panel of columns, which
+/// stays in the first-level cache. A tile has 12 accumulators, 3 operands of rows and 1 of columns, which
+/// together use the 16 registers of AVX2.
 constexpr int tile_rows = 3, tile_columns = 4, panel_columns = 12;
 /// The number of partial sums over the pixels of a chunk. They take 64 bytes, like the widest register.
 template <class T>
 constexpr int64_t scatter_sums = 64 / static_cast<int64_t>(sizeof(T));
 
-/// Moves sums from a chunk's centres c to its block's centres g. Let `rest` be the sum of x - c (because c is
-/// rounded), and `total` the sum of x - g. Then the sum of (x_a - g_a)(x_b - g_b) is the sum of (x_a -
-/// c_a)(x_b - c_b), plus offset_a total_b + rest_a offset_b.
+/// Converts sums around a chunk's centres c to sums around its block's centres g. Let `rest` be the sum of x
+/// - c (not 0, because c is rounded), and `total` the sum of x - g. Then the sum of (x_a - g_a)(x_b - g_b) is
+/// the sum of (x_a - c_a)(x_b - c_b), plus offset_a total_b + rest_a offset_b.
 struct Shift {
     const double *offset, *rest, *total; ///< c - g, sum of x - c, sum of x - g; one entry per row
 };
@@ -50,10 +50,10 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <class T>
 using ScatterTag = hn::CappedTag<T, static_cast<size_t>(scatter_sums<T>)>;
 
-/// Stores the sums of one turn of add_scatter() for four columns, from sum `part` on. After the last turn,
-/// out[k] is the total of the sixteen sums of column k. The order of additions is always the same: halves
-/// first, then ((0 + 2) + (1 + 3)) + ((4 + 6) + (5 + 7)). Registers of eight compute this order for four
-/// columns at once.
+/// Stores the sums of one turn of tile_products() for four columns, from sum `part` on. After the last turn,
+/// out[k] is the total of the sixteen sums of column k. The order of additions is always the same: sums i and
+/// i + 8 first, then ((0 + 2) + (1 + 3)) + ((4 + 6) + (5 + 7)). Registers of eight compute this order for
+/// four columns at once.
 template <class V>
 HWY_INLINE void take_turn(int64_t part, V a, V b, V c, V e, float (*HWY_RESTRICT sums)[scatter_sums<float>],
                           float* HWY_RESTRICT out) {
@@ -61,7 +61,7 @@ HWY_INLINE void take_turn(int64_t part, V a, V b, V c, V e, float (*HWY_RESTRICT
     const D d;
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));
     const bool last = part + lanes == scatter_sums<float>;
-// Not for targets without halves of registers, or with registers of unknown width.
+// This code needs registers of known width that have halves.
 #if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
     if constexpr (hn::MaxLanes(D()) >= 8) {
         if (last) {
@@ -75,7 +75,7 @@ HWY_INLINE void take_turn(int64_t part, V a, V b, V c, V e, float (*HWY_RESTRICT
             };
             const auto a8 = half(a, sums[0]), b8 = half(b, sums[1]), c8 = half(c, sums[2]),
                        e8 = half(e, sums[3]);
-            // Each block contains a0+a2 b0+b2 a1+a3 b1+b3.
+            // Each 128-bit block of this sum contains a0+a2 b0+b2 a1+a3 b1+b3.
             const auto ab =
                 hn::BitCast(pairs, hn::Add(hn::InterleaveLower(d8, a8, b8), hn::InterleaveUpper(d8, a8, b8)));
             const auto ce =
@@ -101,7 +101,7 @@ HWY_INLINE void take_turn(int64_t part, V a, V b, V c, V e, float (*HWY_RESTRICT
     }
 }
 
-/// Works as the function above for the eight sums of doubles: halves first, then (0 + 1) + (2 + 3).
+/// Works as the function above for the eight sums of doubles: sums i and i + 4 first, then (0 + 1) + (2 + 3).
 template <class V>
 HWY_INLINE void take_turn(int64_t part, V a, V b, V c, V e, double (*HWY_RESTRICT sums)[scatter_sums<double>],
                           double* HWY_RESTRICT out) {
@@ -121,7 +121,7 @@ HWY_INLINE void take_turn(int64_t part, V a, V b, V c, V e, double (*HWY_RESTRIC
             };
             const auto a4 = half(a, sums[0]), b4 = half(b, sums[1]), c4 = half(c, sums[2]),
                        e4 = half(e, sums[3]);
-            // Each block contains a0+a1 b0+b1.
+            // Each 128-bit block of this sum contains a0+a1 b0+b1.
             const auto ab = hn::Add(hn::InterleaveLower(d4, a4, b4), hn::InterleaveUpper(d4, a4, b4));
             const auto ce = hn::Add(hn::InterleaveLower(d4, c4, e4), hn::InterleaveUpper(d4, c4, e4));
             hn::StoreU(hn::Add(hn::ConcatLowerLower(d4, ce, ab), hn::ConcatUpperUpper(d4, ce, ab)), d4, out);
@@ -142,8 +142,9 @@ HWY_INLINE void take_turn(int64_t part, V a, V b, V c, V e, double (*HWY_RESTRIC
     }
 }
 
-/// Loads `p` into a register. Otherwise GCC would load a value that three products use three times, as an
-/// operand of each product. The fifteen loads for twelve products then take longer than the products.
+/// Loads `p` into a register once. Without this function, GCC loads a value that three products use three
+/// times, as an operand of each product. The fifteen loads for twelve products then take longer than the
+/// products.
 template <class D, class T>
 HWY_INLINE hn::Vec<D> load_once(D d, const T* p) {
     auto v = hn::LoadU(d, p);
@@ -199,8 +200,9 @@ HWY_INLINE void tile_products(const T* HWY_RESTRICT r0, const T* HWY_RESTRICT c0
     }
 }
 
-/// Calls f(a, b) for tiles of rows a .. a + 2 and columns b .. b + 3 that cover b <= a (and some b > a).
-/// rows: a multiple of panel_columns, of which `used` rows are in use.
+/// Calls f(a, b) for tiles of the rows a .. a + 2 and the columns b .. b + 3. The tiles cover all entries
+/// with b <= a, and some entries with b > a. rows: a multiple of panel_columns, of which `used` rows are in
+/// use.
 template <class F>
 HWY_INLINE void each_tile(int used, int rows, const F& f) {
     for (int panel = 0; panel < rows; panel += panel_columns)
@@ -222,8 +224,8 @@ HWY_INLINE void add_products(const T* HWY_RESTRICT x, int used, int rows, int64_
     });
 }
 
-/// Works as add_products() for each of the parts into which the rows are divided: take(sums of the parts, a,
-/// b).
+/// Works as add_products(), but for each of `parts` equal parts of the rows separately. take(sums, a, b) gets
+/// the sums of a tile, one set for each part.
 template <int parts, class T, class Take>
 HWY_INLINE void add_products_of_parts(const T* HWY_RESTRICT x, int used, int rows, int64_t count, Take take) {
     each_tile(used, rows, [&](int a, int b) HWY_ATTR {
@@ -251,7 +253,7 @@ void add_scatter(const double* HWY_RESTRICT x, int used, int rows, int64_t count
         });
 }
 
-/// out[k] += in[k] + offset total[k] + rest offsets[k], k < 4
+/// Computes out[k] += in[k] + offset total[k] + rest offsets[k] for k < 4 (see Shift).
 template <class T>
 HWY_INLINE void add_four(const T* HWY_RESTRICT in, double offset, const double* HWY_RESTRICT total,
                          double rest, const double* HWY_RESTRICT offsets, double* HWY_RESTRICT out) {

@@ -31,7 +31,8 @@ class StackedSource final : public CubeSource {
     }
     CubeShape shape() const override { return m_shape; }
     /// Returns the largest blocks of all sources, because each read of part of a block decodes the whole
-    /// block. Sources with few bands are ignored: their blocks cost less than tiles of an unsuitable shape.
+    /// block. Sources with less than an eighth of the bands of the largest source are ignored: reading their
+    /// blocks in parts costs less than tiles of an unsuitable shape.
     BlockLayout layout() const override {
         int most = 0;
         for (const auto& s : m_sources)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The statistics of a scene's valid pixels in one scan: the mean of every band and, if requested, the
-// covariance of the bands and the covariance of the differences of neighbours.
+// Computes the statistics of a scene's valid pixels in one scan: the mean of every band and, if requested,
+// the covariance of the bands and the covariance of the differences of neighbours.
 //
 // Sums are computed over fixed blocks of pixels from the scene's origin, and the blocks are added without
 // rounding (stream/statistics_sums.h). So the result is the same to the last bit for every tiling and number
-// of threads and ranks. The common level of the values is added and subtracted without rounding, so a high
-// level loses no digits.
+// of threads and ranks. A high common level of the values loses no digits, since the level is subtracted and
+// added again without rounding.
 #pragma once
 
 #include "stream/operation.h"
@@ -24,13 +24,13 @@ enum class Statistics {
     /// precision, and then added in double precision. The error is about 1e-9 of the whole variance for ten
     /// thousand pixels, and less for more.
     covariance,
-    /// The covariance with products in double precision, if the smallest eigenvalues matter (an inverse, a
-    /// rank).
+    /// The covariance with products in double precision, for computations in which the smallest eigenvalues
+    /// matter (an inverse, a rank).
     double_covariance,
-    /// The covariance in double precision of the differences between pixels and one pixel of their block. For
-    /// whole numbers, almost nothing is rounded. The error is about 1e-15 of the bands' variances.
+    /// The covariance in double precision, from the differences between the pixels and one pixel of their
+    /// block. For whole numbers, almost nothing is rounded. The error is about 1e-15 of the bands' variances.
     moments,
-    /// Moments, and the moments of the differences of neighbours along a line.
+    /// The results of `moments`, and the mean products of the differences of neighbours along a line.
     differences
 };
 
@@ -59,12 +59,12 @@ struct SceneStatistics {
     /// Returns the bands (0-based) without any finite value. The scan must be repeated without them, because
     /// no pixel is valid with them.
     std::vector<int> empty_bands() const;
-    /// Declares that a band (0-based, counted without bands known to be constant) has one value. Sets the
-    /// covariances of the band to 0, because their rounding errors grow with the level. At a level of 1e25,
-    /// the errors exceed the variance of other bands.
+    /// Declares that a band (0-based) has the value `level` in all valid pixels. Sets its mean to `level` and
+    /// its covariances to 0. Computed covariances have rounding errors that grow with the level: at a level
+    /// of 1e25, they exceed the variance of other bands.
     void set_constant(int band, float level);
-    /// Returns a placeholder for the result of a scan that was not made (a plan needs its size): all pixels
-    /// are valid, means are 0, variances 1 and covariances 0, likewise for differences.
+    /// Returns a placeholder for the result of a scan that was not made, since a plan needs its size. All
+    /// pixels are valid, means are 0, variances 1 and covariances 0. The differences have the same values.
     static SceneStatistics assumed(const CubeShape& scene);
 };
 
@@ -90,11 +90,11 @@ class StatisticsScan : public Operation {
     SceneStatistics assumed() const { return SceneStatistics::assumed(m_scene); }
 
   protected:
-    // For other backends, whose workers are StatisticsWorkers.
+    // For backends with their own start(), whose workers must be StatisticsWorkers.
     int bands() const { return m_scene.bands; }
     Statistics what() const { return m_what; }
     BorderPairs& borders() { return *m_borders; }
-    /// Returns the maximum number of bytes that each worker collects.
+    /// Returns the maximum number of bytes of the results that each worker collects.
     uint64_t gathered_bytes(const TileLimits& limits) const;
 
   private:

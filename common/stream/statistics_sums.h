@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The results that the workers of a statistics scan collect, on the CPU and on devices: exact sums over fixed
+// Collects the results of the workers of a statistics scan, on the CPU and on devices: exact sums over fixed
 // blocks of pixels, and the pairs of neighbours between two blocks.
 #pragma once
 
@@ -28,8 +28,8 @@ constexpr BlockShape block_shape(Statistics what) {
     return what == Statistics::means ? BlockShape{128, 16} : BlockShape{1024, 8};
 }
 
-/// Calls f(block, x, y) for all blocks of a tile that was read to `in`. Blocks are smaller at the end of the
-/// scene; (x, y) is the block's corner in the scene.
+/// Calls f(block, x, y) for all blocks of a tile whose window is in `in`. (x, y) is the upper left pixel of
+/// the block in the scene. Blocks are smaller at the end of the scene.
 template <class F>
 void for_each_block(BlockShape shape, const Tile& tile, const CubeView<float>& in, const F& f) {
     for (int64_t y = 0; y < tile.window.h; y += shape.lines)
@@ -45,8 +45,8 @@ inline size_t at_lower(int a, int b) {
     return static_cast<size_t>(a) * (static_cast<size_t>(a) + 1) / 2 + static_cast<size_t>(b);
 }
 
-/// The rows of a matrix on and below its diagonal. Row a has at least a + 1 entries, and is at a * pitch or,
-/// packed (pitch 0), directly after row a - 1.
+/// The rows of a matrix on and below its diagonal. Row a has at least a + 1 entries and begins at a * pitch.
+/// With pitch 0, the rows are packed: row a follows row a - 1 directly.
 struct LowerRows {
     const double* data;
     ptrdiff_t pitch;
@@ -67,7 +67,8 @@ struct PixelSums {
     std::vector<int64_t> finite; ///< one per band: number of pixels with a finite value
     math::ExactSums sum;         ///< sum of x_b, one per band
     math::ExactSums product;     ///< sum of x_a x_b, b <= a, at index at_lower(a, b); empty for means
-    /// Sum of d_a d_b over pairs, with d their differences, at the same indices; empty unless requested.
+    /// Sum of d_a d_b over pairs, where d is the difference of a pair, at index at_lower(a, b); empty unless
+    /// requested.
     math::ExactSums difference;
 };
 
@@ -78,19 +79,21 @@ struct StatisticsSums : PixelSums {
 
     /// Adds the sums of a block: sum[b] = sum of x_b over its valid pixels.
     void add_sums(const double* sum);
-    /// Adds a block of `count` valid pixels (at least one) by sums that were rounded. sum[b] is the sum of
-    /// x_b, and `scatter` the sums of (x_a - centre_a)(x_b - centre_b), for any centre. If the centre is near
-    /// the block's mean, single precision suffices. If a band has one value, this value must be the centre.
+    /// Adds a block of `count` valid pixels (at least one), whose sums were rounded. sum[b] is the sum of
+    /// x_b. `scatter` has the sums of (x_a - centre_a)(x_b - centre_b), for any centre; single precision
+    /// suffices for them if the centre is near the block's mean. If a band has one value in the block, this
+    /// value must be its centre.
     void add_block(int64_t count, const float* centre, const double* sum, const LowerRows& scatter);
-    /// Adds a block by the differences from the centre: rest[b] is the sum of x_b - centre_b.
+    /// Works as add_block(), with the sums of the differences from the centre: rest[b] is the sum of x_b -
+    /// centre_b.
     void add_centred_block(int64_t count, const float* centre, const double* rest, const LowerRows& scatter);
     /// Adds `count` pairs of neighbours. scatter: sums of d_a d_b, where d is the difference of a pair.
     void add_pairs(int64_t count, const LowerRows& scatter);
 
-    /// Adds the counts of blocks whose sums were computed elsewhere and were added to the members directly:
-    /// `valid_pixels`, `valid_pairs` and, for each band, the number of finite values. level: a centre of each
-    /// band; empty if no block had a valid pixel. varies: for each band, 1 if values vary within a block or
-    /// the centres of two blocks differ.
+    /// Adds the counts of blocks whose sums were computed elsewhere and were added directly to the members of
+    /// PixelSums. `finite_values`: for each band, the number of finite values. level: a centre of each band;
+    /// empty if no block had a valid pixel. varies: for each band, 1 if values vary within a block or the
+    /// centres of two blocks differ, else 0.
     void add_counts(int64_t valid_pixels, int64_t valid_pairs, const std::vector<int64_t>& finite_values,
                     const std::vector<float>& level, const std::vector<char>& varies);
     void add(const StatisticsSums& other);
@@ -120,13 +123,14 @@ class StatisticsWorker : public Worker {
     StatisticsSums sums; ///< StatisticsScan::stop() takes these sums
 };
 
-/// Adds pairs across the borders of blocks, one pair in 1024. The last column of a block waits for the first
-/// column of its right neighbour, or vice versa. The block that arrives second adds the pairs, so tiles need
-/// no additional column. All workers of a scan share this object.
+/// Adds the pairs of neighbours on the two sides of a border between blocks, one pair in 1024. Of two
+/// neighbouring blocks, the one that arrives first leaves its column at the border here; the one that arrives
+/// second adds the pairs. So tiles need no additional column. All workers of a scan share this object.
 class BorderPairs {
   public:
     explicit BorderPairs(const CubeShape& scene) : m_samples(scene.samples) {}
-    /// Joins a block with the corner (x, y) in the scene to its left and right neighbours. Thread-safe.
+    /// Adds the pairs between a block and its left and right neighbours, as far as these have arrived. (x, y)
+    /// is the upper left pixel of the block in the scene. Thread-safe.
     void add(const CubeView<float>& block, int64_t x, int64_t y, StatisticsSums& sums);
     /// Adds the remaining pairs, between blocks of different ranks. All ranks call this function together.
     void exchange(parallel::Group& ranks, StatisticsSums& sums);
@@ -134,7 +138,7 @@ class BorderPairs {
     static uint64_t bytes(const CubeShape& scene, const TileLimits& limits);
 
   private:
-    /// The first sample to the right of the border, and the first line.
+    /// A border between two blocks: the first sample to its right, and its first line.
     using Border = std::pair<int64_t, int64_t>;
     /// A column of a block, bands x lines.
     struct Column {

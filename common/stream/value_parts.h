@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Numbers that a float cannot represent, as three floats whose sum is the number (D. M. Priest, "Algorithms
-// for arbitrary precision floating point arithmetic", 1991: a rounded number, then repeatedly the rest after
-// rounding). A cube of such numbers has three consecutive bands per number, and is handled like any cube of
-// floats.
+// Represents a number that needs more digits than a float has by three floats whose sum is the number. They
+// are the rounded number, the rounded rest, and the rest that then remains (D. M. Priest, "Algorithms for
+// arbitrary precision floating point arithmetic", 1991). A cube of such numbers has three consecutive bands
+// per number, and is handled like any cube of floats.
 #pragma once
 
 #include <cstddef>

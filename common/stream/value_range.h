@@ -38,11 +38,10 @@ class RangeWatch final : public CubeSource {
     /// `from` must outlive this object. `known`: the range to compare with, in the order of `from`'s bands;
     /// may be empty.
     explicit RangeWatch(const CubeSource& from, ValueRange known = {});
-    /// Finds the minimum and the maximum, by band, of the valid pixels on a grid of a scene in a device's
-    /// memory: every step-th pixel, from `first` on, of every step-th line. Returns the number of these
-    /// pixels, or -1 if this is not possible. With this function, the grid of a scene that is processed in
-    /// one piece is examined on the device, if there is no range to compare with. Set the function before the
-    /// pass.
+    /// A function that finds the minimum and the maximum, by band, of the valid pixels on a grid of a scene
+    /// in a device's memory: every step-th pixel, from `first` on, of every step-th line. It returns the
+    /// number of these pixels, or -1 if it cannot examine the scene. It is used if a scene is processed in
+    /// one piece on a device and there is no known range. Set the function before the pass.
     using FindExtremes = std::function<int64_t(const CubeView<float>& scene, int64_t first, int64_t step,
                                                float* low, float* high)>;
     void find_with(FindExtremes find) { m_find = std::move(find); }
@@ -62,7 +61,8 @@ class RangeWatch final : public CubeSource {
     }
     uint64_t stored_bytes_per_pixel() const override { return m_from.stored_bytes_per_pixel(); }
 
-    /// Examines the pixels of the grid line by line without a pass, for a scene that is read in another way.
+    /// Examines the pixels of the grid line by line, outside of a pass. Call this function if the pass reads
+    /// the scene through another source.
     void look() const;
 
     /// Merges the findings of all ranks. All ranks call this function together after the pass, even if they

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The words of a command line: option files, general GDAL options, options with their values, and arguments.
+// Splits a command line into option files, general GDAL options, options with their values, and arguments.
 // The functions depend on neither a tool nor a raster, so they can be tested separately.
 #pragma once
 
@@ -44,10 +44,10 @@ struct CommandLine {
 };
 
 /// Reads options as GDAL's users write them: with one dash or two, and with "=value" or the next words as
-/// values. Values (as many as KnownOption states) are not examined, so -9999, "-" and names that begin with a
-/// dash are safe as values. Everything after "--" is an argument, and a number is never an option. rest:
-/// everything after the first argument is an argument. Throws UsageError for unknown options and for missing
-/// values.
+/// values. An option takes as many values as KnownOption states, whatever they look like. So -9999, "-" and
+/// names that begin with a dash are safe as values. Everything after "--" is an argument, and a number is
+/// never an option. rest = true: everything after the first argument is an argument. Throws UsageError for
+/// unknown options and for missing values.
 CommandLine parse_words(const std::vector<std::string>& words, const std::vector<KnownOption>& known,
                         bool rest = false);
 

@@ -36,7 +36,8 @@ std::string option_table(const tool::Declaration& declaration);
 /// Returns the options that tools share, and those without a definition, as Markdown tables.
 std::string shared_option_table();
 
-/// Splits the text into pieces. A piece is marked if it names an option of the call ("-ws").
+/// Splits the text into pieces. The second member of a piece is true if the piece names an option of the tool
+/// ("-ws").
 std::vector<std::pair<std::string, bool>> split_at_options(const tool::Declaration& declaration,
                                                            const std::string& text);
 

@@ -12,11 +12,11 @@
 
 namespace hsi::terminal {
 
-/// Opens those of the descriptors 0 to 2 that are closed. Otherwise a file of the run could get one of these
+/// Opens each of the descriptors 0 to 2 that is closed. Otherwise a file of the run could get one of these
 /// numbers and receive the printed output. Reading and writing these descriptors still fails, as it should.
 void open_standard_descriptors();
 
-/// Makes GDAL use only the data in share/hsi next to the executable's folder, if they exist (in a Python
+/// Makes GDAL use the data in ../share/hsi, relative to the executable's folder, if they exist (in a Python
 /// wheel). GDAL then loads no plugins and ignores environment variables for another GDAL (GDAL_DATA,
 /// GDAL_DRIVER_PATH, PROJ_DATA, PROJ_LIB). Call this function before GDAL registers its drivers.
 void keep_to_own_data();
@@ -29,11 +29,11 @@ void allow_many_files() noexcept;
 void check_standard_output();
 
 /// Makes SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGXCPU set the flag while this object exists, so that the run
-/// unwinds and removes its unfinished files. A second signal ends the process at once. The first signal ends
-/// all TCP connections; this is repeated every second for new ones, so that a stalled server cannot block the
-/// run. In a job of several ranks, connections remain. Signals that were ignored remain ignored (nohup, jobs
-/// in the background). A broken pipe and a file beyond its size limit are reported as write errors, not as
-/// signals.
+/// unwinds and removes its unfinished files. A second signal ends the process at once. With ends_connections,
+/// the first signal also ends all TCP connections, so that a stalled server cannot block the run; this is
+/// repeated every second for new connections. In a job of several ranks, which communicate by connections,
+/// ends_connections must be false. Signals that were ignored remain ignored (nohup, jobs in the background).
+/// A broken pipe and a file beyond its size limit are reported as write errors, not as signals.
 class SignalGuard {
   public:
     SignalGuard(CancelFlag& flag, bool ends_connections);
@@ -49,9 +49,9 @@ class SignalGuard {
     std::vector<Saved> m_saved;
 };
 
-/// Sends GDAL's warnings to `on_warning` (each text once) and stores failures while this object exists. Only
-/// debug output is left to GDAL, so the first text on stderr is the tool's own. A process may have at most
-/// one such object.
+/// While this object exists, passes GDAL's warnings to `on_warning` (each text once) and stores GDAL's
+/// failures. GDAL itself prints only debug output, so the first text on stderr is the tool's own. A process
+/// may have at most one such object.
 class GdalMessages {
   public:
     explicit GdalMessages(std::function<void(const std::string&)> on_warning);
@@ -71,11 +71,11 @@ class GdalMessages {
     std::vector<std::string> m_warnings, m_failures;
 };
 
-/// Ends the threads of OpenBLAS. OpenBLAS starts a thread for every processor but one, and each searches for
-/// work for about 27 ms before it sleeps. Short runs and other ranks of the host need this processor time.
-/// Calls the function that OpenBLAS itself calls before a fork; the next product that is divided among
-/// threads starts them again. Has no effect with another BLAS. Call it only in a process of our own, before
-/// it has threads.
+/// Ends the threads of OpenBLAS. OpenBLAS starts a thread for every processor but one, and each thread looks
+/// for work for about 27 ms before it sleeps. Short runs and other ranks of the host need this processor
+/// time. Calls the function that OpenBLAS itself calls before a fork. The threads start again when a product
+/// is divided among threads. Has no effect with another BLAS. Call this function only in a process of our
+/// own, before the process has other threads.
 void end_idle_blas_threads() noexcept;
 
 /// Restarts the process with OPENBLAS_NUM_THREADS=1 if OpenBLAS may be stuck. Each of its threads

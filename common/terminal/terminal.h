@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The terminal as a front end, and the suite's own help and version: conversion of words to arguments, a
-// progress bar, messages on stderr, signals and exit codes. One function runs a single tool, another runs all
-// tools of one executable.
+// Runs tools from a terminal: converts words to arguments, shows a progress bar, prints messages to stderr,
+// handles signals and returns exit codes. One function runs a single tool. Another runs all tools of one
+// executable, and has the suite's own help and version.
 #pragma once
 
 #include "tool/definition.h"
@@ -13,7 +13,7 @@ namespace hsi::terminal {
 /// Runs the whole main() of a tool. Options with one dash (-ws) and two dashes (--ws) mean the same. Exit
 /// codes: 0 success, 1 the work failed, 2 the command line was wrong. Errors are printed to stderr: "ERROR: "
 /// with the fault, then the advice. Only one call may run in a process at a time, because signals and GDAL's
-/// messages belong to the process. `tools`: the tools that the user may call.
+/// messages belong to the process. `tools`: all tools that the user may call, for tools that run other tools.
 int run_in_terminal(const tool::Definition& definition, int argc, char** argv,
                     const std::vector<const tool::Definition*>& tools = {});
 

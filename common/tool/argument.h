@@ -31,7 +31,8 @@ enum class Content {
     text,    ///< JSON, CSV or plain text for other programs
 };
 
-/// Names that only GDAL lists completely. A front end completes and corrects them.
+/// The kind of names to which the values of an argument belong, if only GDAL knows all of these names. A
+/// front end completes such names and corrects misspelled ones.
 enum class Vocabulary { none, raster_drivers, vector_drivers, pixel_types };
 
 const char* name_of(Type type);       ///< "flag", "integer", "number", "text"
@@ -90,7 +91,8 @@ struct Argument {
     Argument& also(std::string alias);             ///< adds an alias
     Argument& speaks(Vocabulary of);               ///< sets `vocabulary`
     Argument& or_option(std::string option);       ///< sets `option_name`
-    /// Sets `lists`; the word is then passed together with empty words for the other values.
+    /// Sets `lists`: one word @FILE may replace the values. The argument then gets this word, followed by
+    /// empty words for the other values.
     Argument& or_list();
 
     /// Returns true for a last positional argument that takes all words from the first one that is not an

@@ -21,14 +21,15 @@ std::string class_text(int value, const std::string& name);
 /// Adds -layer, -all-touched, -inside-only, -min-cover (with its summary) and -pixel-coordinates, which
 /// select the pixels of vector labels.
 void add_label_pixels(Builder& args, raster::LabelOptions& labels, const char* min_cover);
-/// Throws UsageError if one of these options was given: "-layer " and `why`.
+/// Throws UsageError if one of these options was given. The message is the option, followed by `why`.
 void refuse_label_pixels(const Call& call, const std::string& why, const std::string& advice);
 
-/// Adds the options that read labels. Vector labels: -field, -name-field, -layer, -all-touched, -inside-only,
-/// -min-cover, -pixel-coordinates. Any labels: -zero, the meaning of 0, and -leave-out, the classes whose
-/// pixels become unlabelled.
+/// Adds the options that read labels. For vector labels: -field, -name-field, -layer, -all-touched,
+/// -inside-only, -min-cover, -pixel-coordinates. For any labels: -zero, which states the meaning of 0, and
+/// -leave-out, which lists classes whose pixels become unlabelled.
 void add_label_options(Builder& args, raster::LabelOptions& labels);
-/// Throws UsageError if a call has one of these options without labels (`advice`: how to give labels).
+/// Throws UsageError if one of these options was given. Call this function if no labels were given. `advice`:
+/// how to give labels.
 void refuse_label_options(const Call& call, const std::string& advice);
 
 /// Returns the source with only the model's bands, in the model's order, as match_source() finds them. Throws
@@ -42,10 +43,10 @@ std::shared_ptr<raster::RasterSource> matching_source(Run& run, const std::strin
 /// bands than class numbers.
 std::vector<raster::LabelClass> probability_classes(const raster::RasterSource& source);
 
-/// Returns the rasters of a classification in this order: the class map (dst) with names and colours, then,
-/// if paths are given, the probabilities with one band per class, and the confidence. All of them get
-/// `metadata`. Makes all checks that can fail: throws Error or UsageError, also if -ot cannot represent a
-/// class number.
+/// Returns the outputs of a classification in this order: the class map (dst) with names and colours, the
+/// probabilities with one band per class, and the confidence. The last two are included only if their paths
+/// are given. All of them get `metadata`. Makes all checks that can fail, so that the run fails before the
+/// work. Throws Error or UsageError, also if -ot cannot represent a class number.
 raster::OutputSet plan_classification(const Run& run, const raster::RasterSource& source,
                                       const std::vector<raster::LabelClass>& classes,
                                       const std::string& probabilities, const std::string& confidence,

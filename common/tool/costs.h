@@ -9,8 +9,8 @@
 
 namespace hsi::tool {
 
-/// The seconds that a core takes to decode and to encode a byte of samples: floats with noise, at the default
-/// levels of compression. 0 means unknown. `compression` is the name in GDAL or HDF5.
+/// The seconds that a core takes to decode and to encode a byte of samples; 0: unknown. They hold for floats
+/// with noise, at the default levels of compression. `compression` is the name in GDAL or HDF5.
 struct CodingCost {
     double decode = 0, encode = 0;
 };
@@ -26,8 +26,8 @@ struct Work {
     /// The part of core_seconds during which a run on the CPU already writes `writes_after`.
     double seconds_beside = 0;
     double device_seconds = 0; ///< seconds of computing by a device
-    /// Seconds of one core for decoding, if the CPU or a device computes, and for encoding. Set by
-    /// choose_devices().
+    /// Seconds of one core: for decoding if the CPU computes, for decoding if a device computes, and for
+    /// encoding. Set by choose_devices().
     double cpu_decoding = 0, device_decoding = 0, encoding = 0;
     /// Adds `units` units of work.
     void add(const Cost& cost, double units) { add(cost, units, units); }
@@ -37,7 +37,7 @@ struct Work {
         device_seconds += cost.device * on_device;
     }
 };
-/// The seconds from start to end, with the files in the system's cache.
+/// The estimated seconds of a whole run, if the files are in the system's cache.
 struct Estimate {
     double cpu = 0, device = 0;
 };

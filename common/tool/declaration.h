@@ -221,7 +221,7 @@ T value_in(const Argument& argument, const std::string& text) {
         return text;
 }
 
-/// Splits lists: "1,2", "3" -> "1", "2", "3"
+/// Splits lists of numbers at their commas: the words "1,2" and "3" become "1", "2" and "3".
 std::vector<std::string> split_lists(const std::vector<std::string>& words);
 
 template <class T>

@@ -31,7 +31,7 @@ struct Example {
     const char *command, *purpose;
 };
 
-/// The constant definition of a tool. A tool costs nothing until it is called.
+/// The constant definition of a tool. Options are declared only when the tool is called.
 struct Definition {
     const char* name;        ///< "spp": the executable is gdal_hsi_spp, and GDAL's command is hsi spp
     const char* title;       ///< a few words: "Spatial preprocessing (SPP)"

@@ -26,18 +26,19 @@ std::string describe_devices(const Run& run, const std::vector<CudaDevice>& devi
 /// Adds the text of describe_devices() to the report and shows it to the user as a note.
 void report_devices(Run& run, const std::vector<CudaDevice>& devices, const char* simd);
 
-/// Returns the devices of -device, at most `most`; a warning lists devices that are left out. `auto` returns
-/// the first device if `work` is estimated to end sooner on it. -dry-run prints the estimate.
+/// Returns the devices that -device selects, at most `most`; a warning lists devices that are left out.
+/// `auto` selects the first device if `work` is estimated to end sooner on it, else none. -dry-run prints the
+/// estimate.
 std::vector<CudaDevice> choose_devices(Run& run, const std::string& algorithm, Work work,
                                        size_t most = std::numeric_limits<size_t>::max());
 
 /// Chooses this rank's device among the devices of -device, if the ranks of its node share them.
 void take_own_device(DeviceChoice& choice);
 
-/// The backend of an algorithm on the selected device. A device starts while the tool does its first work (a
-/// scan waits only for the file). If it cannot start and the user did not name a GPU, the CPU is used
-/// instead, with a warning. Backend: an interface with free_memory(), created by make_cpu() or by the module
-/// (make_cuda_backend()).
+/// The backend of an algorithm on the selected device. A device starts in the background during the first
+/// work of the tool, such as a scan, which waits only for the file. If the device cannot start and the user
+/// did not name a GPU, the CPU is used instead, with a warning. Backend: an interface with free_memory(),
+/// created by make_cpu() or by the module (make_cuda_backend()).
 template <class Backend>
 class Computing {
   public:

@@ -33,16 +33,15 @@ Outcome current_failure(bool cancelled);
 Outcome execute(Call& call, FrontEnd& front_end, const std::string& command,
                 const std::vector<std::string>& read = {});
 
-/// Passes the words of a step to its call, as the front end of the run reads them, for a tool that runs other
-/// tools.
-/// \throws UsageError.
+/// Passes the words of a step to the call of the step, in the form that the run's front end reads
+/// (FrontEnd::give_words()). A tool that runs other tools calls this function. \throws UsageError.
 void give_step_words(const Run& run, Call& call, const std::vector<std::string>& words);
-/// Runs a finished call as a step of a run, with the run's front end, cancellation and register, so that its
-/// outputs appear with those of the run. (A destination that is `at_once` or a document appears when it is
-/// complete.) Uses the run's -device, -memory, -threads and -tile if the call does not have them. Adds the
-/// step's record to "steps" in the run's report; progress covers the next `share` of the bar. Notes and
-/// warnings begin with `title`. \return false with -dry-run: the output was planned, not made. \throws the
-/// tool's exceptions.
+/// Runs a finished call (Call::finish()) as a step of a run, with the run's front end, cancellation and
+/// register of files. The step's outputs get their names together with the outputs of the run. (A destination
+/// that is `at_once`, or that is a document, appears as soon as it is complete.) Uses the run's -device,
+/// -memory, -threads and -tile if the call does not have them. Adds the step's record to "steps" in the run's
+/// report; progress covers the next `share` of the bar. Notes and warnings begin with `title`. \return false
+/// with -dry-run: the output was planned, not made. \throws the tool's exceptions.
 bool run_step(Run& run, Call& call, const std::string& title, const std::string& command, double share);
 
 /// Returns the project's version, "0.2.0".
@@ -61,7 +60,7 @@ class JoinedJob {
     bool speaks() const { return !m_ranks || m_ranks->root(); }
     /// Returns false for one of several processes. Their connections to each other must remain open.
     bool alone() const { return !m_ranks; }
-    /// Returns the outcome of the job with the rank that caused it. Call finish() next.
+    /// Returns the outcome of the job; a failure names the rank that caused it. Call finish() next.
     Outcome conclude(const Outcome& mine);
     /// Leaves the job when everything is cleaned up and printed. Ends the process with this code if the other
     /// processes do not leave (parallel::Ranks::finish()).

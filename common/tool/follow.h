@@ -12,17 +12,17 @@
 
 namespace hsi::tool {
 
-/// Runs `operation`, which must have no halo, over the lines of the growing `source` until its end; `outputs`
-/// (may be null) grow with it. Available lines are processed in passes of some megabytes, so that the first
-/// lines of a piece do not wait for the last ones. The report shows the passes as one. `options` are the
-/// run's options for one pass. \return the scene with all of its lines. \throws as Growth::wait() and
-/// run_pass()
+/// Runs `operation`, which must have no halo, over the lines of a growing `source` until its end. `outputs`
+/// (may be null) grow with the source. The lines that have arrived are processed in several passes of some
+/// megabytes, so that the results of the first lines do not wait for the last lines. The report shows the
+/// passes as one. `options` are the run's options for one pass. \return the scene with all of its lines.
+/// \throws as Growth::wait() and run_pass()
 std::shared_ptr<raster::RasterSource> follow(Run& run, const raster::RasterSource& source,
                                              stream::Operation& operation, raster::OutputSet* outputs,
                                              const stream::PassOptions& options);
 
-/// Checks the end of `source` when the outputs are committed. \throws Error, and keeps the outputs, if
-/// `source` grew and ended within a line.
+/// Checks the end of `source`. Call this function when the outputs are committed. \throws Error if `source`
+/// has grown and ends within a line; the outputs are kept.
 void check_last_line(Run& run, const raster::RasterSource& source);
 
 } // namespace hsi::tool

@@ -31,11 +31,12 @@ class FrontEnd {
     virtual void warn(const std::string& text) = 0;
     /// Prints a result that the user requested.
     virtual void print(const std::string& text) = 0;
-    /// \throws Error if printed text could not be written.
+    /// Throws Error if printed text could not be written.
     virtual void check_printed() = 0;
     /// Returns the flag that is read between tiles. The front end sets it when the user cancels the run.
     virtual CancelFlag& cancel() = 0;
-    /// Limits GDAL's block cache. Another program keeps its own setting.
+    /// Limits GDAL's block cache. A front end in another program does nothing, so that the program keeps its
+    /// own setting.
     virtual void limit_cache(uint64_t bytes) = 0;
     /// Returns the failures that GDAL has reported so far, each text once, if the front end stores them.
     virtual std::vector<std::string> library_failures() const = 0;

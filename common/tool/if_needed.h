@@ -15,7 +15,8 @@ namespace hsi::tool {
 /// results.
 class MadeRecord {
   public:
-    /// \throws UsageError if no output is a file, and Error if another file has the name of the record.
+    /// Derives the path and the contents of the record from the arguments. \throws UsageError if no output is
+    /// a file, and Error if another file has the name of the record.
     explicit MadeRecord(const Call& call);
 
     /// Returns true if the outputs exist and a run with the same options has made them from the same files.

@@ -14,7 +14,8 @@
 
 namespace hsi::tool {
 
-/// Returns the properties by which models, libraries and other scenes identify the bands of a scene.
+/// Returns the band numbers and wavelengths of a scene, by which models, libraries and other scenes identify
+/// its bands.
 model::SceneBands scene_bands(const raster::RasterSource& scene);
 
 /// Copies band numbers, names, wavelengths, scale, offset and unit of the scene to a model that is made from
@@ -27,8 +28,8 @@ model::Origin origin_of(const Run& run);
 /// Adds the option -any-wavelengths.
 void add_any_wavelengths(Builder& args, bool& any_wavelengths, const char* with = "");
 
-/// A scene with only the bands that a model needs. `matched` has the index in this scene of each of the
-/// model's bands.
+/// A scene with only the bands that a model needs. `matched`: for each band of the model, the index of its
+/// band in `source`.
 struct MatchedSource {
     std::shared_ptr<raster::RasterSource> source;
     std::vector<int> matched; ///< 0-based
@@ -39,9 +40,9 @@ MatchedSource match_source(Run& run, const std::shared_ptr<raster::RasterSource>
                            const std::string& file, const model::ModelBands& model, bool any_wavelengths,
                            model::BandsOf whose = model::BandsOf::model);
 
-/// Returns a scene with only the bands of `first`, in their order. `first` is another scene, or statistics of
-/// scenes. Bands are matched as for a model. \throws Error that names the scene `name`, also if its values
-/// have another scale than those of `first`
+/// Returns `source` with only the bands of `first`, in their order. `first` is the path of another scene, or
+/// of statistics of scenes, and `bands` are its bands. Bands are matched as for a model. \throws Error that
+/// names the scene `name`, also if its values have another scale than the values of `first`
 std::shared_ptr<raster::RasterSource> match_scene(Run& run,
                                                   const std::shared_ptr<raster::RasterSource>& source,
                                                   const std::string& name, const std::string& first,
@@ -69,7 +70,7 @@ class RangeCheck {
                const std::vector<int>& matched = {});
     /// Returns the source that the pass must read.
     const stream::CubeSource& source() const { return m_watch; }
-    /// Reads some lines, for use if the pass reads another source.
+    /// Reads some lines of the scene. Call this function if the pass reads another source.
     void look() const { m_watch.look(); }
     /// Adds the fraction of pixels far outside of the model's range to the report, and warns from 1 % on.
     /// Call this function after the pass. `range`: the end of "the range that ..." in the warning.

@@ -15,14 +15,14 @@
 
 namespace hsi::tool {
 
-/// Runs a pass that prepares dst and adds it to the report. \return false with -dry-run: the plan is printed,
-/// pixels are not read, and later results are assumed (Run::assume()).
+/// Runs a pass that prepares dst, and adds it to the report. \return false with -dry-run: the plan of the
+/// pass is printed, pixels are not read, and the run continues with assumed results (tool/plan.h).
 bool run_pass(Run& run, const stream::CubeSource& source, stream::Operation& operation,
               const std::vector<stream::CubeSink*>& sinks, const stream::PassOptions& pass);
 
-/// Creates the outputs before the pass that fills them. `pass` returns the pass options after the outputs
-/// have taken their share of the cache. With -dry-run, prints the plan of the pass and ends the run.
-/// \return the options, with the layout of the outputs.
+/// Creates the outputs before the pass that fills them. `pass` is called after the outputs have taken their
+/// share of the cache, and returns the options of the pass. With -dry-run, prints the plan of the pass and
+/// ends the run. \return the options, with the layout of the outputs.
 stream::PassOptions begin_writing(Run& run, const stream::CubeSource& source,
                                   const stream::Operation& operation, raster::OutputSet& outputs,
                                   const raster::RasterSource* like,

@@ -17,7 +17,8 @@ namespace hsi::tool {
 /// Ends the plan: with -dry-run calls `print`, which prints the rest of the plan, and ends the run.
 void end_of_plan(Run& run, const std::function<void()>& print = {});
 
-/// Prints and reports the plan of one pass, for `print` of end_of_plan().
+/// Prints and reports the plan of one pass. Call this function in the function `print` that end_of_plan()
+/// gets.
 void print_plan(Run& run, const stream::CubeSource& source, const stream::Operation& operation,
                 const stream::PassOptions& pass);
 
@@ -29,7 +30,7 @@ void add_to_plan(Run& run, const std::string& pass, const char* key, uint64_t va
 /// With -dry-run, prints that the output of `options` is computed when it is read, and ends the run.
 void begin_virtual(Run& run, const raster::OutputOptions& options);
 
-/// Ends a dry run; caught by complete().
+/// The exception that ends a dry run. complete() catches it, so that the run can continue.
 struct PlanIsComplete {};
 
 /// Calls `work`, which makes an output. \return false with -dry-run, when the plan of that output is

@@ -35,8 +35,9 @@ struct MaskOptions {
         return !only.empty() ? "-mask" : !without.empty() ? "-mask-exclude" : "-mask-flags";
     }
 };
-/// Throws UsageError if a mask is given but would change nothing: the tool learns nothing from the scene
-/// because of the option `with` ("-apply"), and the mask does not apply to the outputs.
+/// Throws UsageError if a mask is given but would change nothing. This is so if the tool learns nothing from
+/// the scene (learns = false) because of the option `with` ("-apply"), and the mask does not apply to the
+/// outputs.
 void check_mask_use(const MaskOptions& mask, bool learns, const std::string& with);
 
 /// The shared options, parsed and checked. No file has been opened yet.
@@ -78,47 +79,51 @@ class Run {
     /// Returns the mask of src; null without a mask. buffer_memory() does not include its bytes.
     const std::shared_ptr<const stream::PixelMask>& mask() const;
     /// Returns the source for statistics: `source` with missing values outside of the mask. Returns `source`
-    /// itself without a mask, or if the mask was applied when src was opened.
+    /// itself if there is no mask, or if the mask was already applied when src was opened.
     std::shared_ptr<const stream::CubeSource>
     masked(const std::shared_ptr<const stream::CubeSource>& source) const;
-    /// Returns true if masked() is another source, so that results are computed from other values than
-    /// statistics.
+    /// Returns true if masked() returns another source. The results then also cover pixels that the
+    /// statistics do not cover.
     bool masks_statistics() const;
     /// Warns once per file about wrong metadata and about bands whose values are too close together for
     /// single precision. At the end of the run, warns about values that are too large for single precision.
     /// open_source() calls this function for the source.
     void watch_source(const std::shared_ptr<raster::RasterSource>& source,
                       Precision precision = Precision::single);
-    /// Gives GDAL's block cache `bytes` more, up to a quarter of -memory: a sink's cache_bytes(). Call this
-    /// function before pass(), which takes the rest. open_source() calls it for the source.
+    /// Gives GDAL's block cache `bytes` more, for example the cache_bytes() of a sink; the cache never
+    /// exceeds a quarter of -memory. Call this function before pass(), which takes the rest. open_source()
+    /// calls it for the source.
     void reserve_cache(uint64_t bytes);
-    /// Returns the source itself, or a source that keeps the values of its first pass. Values are kept if
+    /// Returns a source that keeps the values of its first pass, or `source` itself. Values are kept if
     /// reading them again is slow (compressed, tiled, remote) and if they fit in half of the memory that is
-    /// left, together with the reader and the memory of a pass (`beside`). Call seal() after the pass.
+    /// left. The rest must hold a reader with the smallest buffers, and must be at least `beside`, the memory
+    /// of a pass. Call seal() after the pass.
     std::shared_ptr<stream::CubeSource> keep_if_slow(const std::shared_ptr<raster::RasterSource>& source,
                                                      uint64_t beside = 0);
     /// Returns the options of one pass: number of workers, memory that is left for buffers, forced tile,
     /// cancellation, and progress that covers the next `share` of the whole bar (shares of all passes add up
     /// to 1).
     stream::PassOptions pass(const std::string& name, double share);
-    /// Returns the memory for tile buffers: -memory minus the reserved memory (at least half of -memory) and
-    /// minus the mask.
+    /// Returns the memory for tile buffers: -memory without the reserved memory (reserve_cache()), the mask,
+    /// and a scene that is kept in memory.
     uint64_t buffer_memory() const;
-    /// Returns the OutputOptions of a further output (`role`: "-alpha", "-map" ...). The output has the
-    /// destination's -overwrite and -dstnodata. If the file's extension is missing or equal to the
-    /// destination's, the output also has the destination's -of and -co; otherwise the extension states the
-    /// format. The type is the output's own.
+    /// Returns the options of a further output (`role`: "-alpha", "-map" ...) at `path`. The output uses the
+    /// destination's -overwrite and -dstnodata, but not -ot: its type is chosen for its values. If its
+    /// extension equals the destination's, the output also uses the destination's -of and -co. If it has no
+    /// extension, it uses -of, and -co if -of was given. Any other extension states the format.
     raster::OutputOptions side_output(const std::string& role, const std::string& path) const;
     /// Returns a text output ("-csv") for raster/text_output.h, as one of this run's files.
     raster::TextOutput text_output(const std::string& role, const std::string& path, bool overwrite) const;
     /// Returns the register of the run's files. Its outputs appear together when the body has ended.
     const std::shared_ptr<raster::RunFiles>& files() const;
-    /// Declares the current outputs complete. If the body throws later (because of exceeded limits, not of
-    /// failed work), the outputs still get their names, and so does the report of the failure.
+    /// Declares that the current outputs are complete. If the body throws later, because a limit was exceeded
+    /// and not because the work failed, the outputs still get their names. The report then also contains the
+    /// failure.
     void keep_outputs();
 
     /// Only note() and print() write to stdout. They throw Error if a file that the run reads has changed
-    /// since it was opened: the result would match neither state, and printed output cannot be undone.
+    /// since it was opened. The result would then match neither state of the file, and printed output cannot
+    /// be undone.
     void note(const std::string& text);  ///< prints to stdout; nothing with -q
     void warn(const std::string& text);  ///< prints "Warning: ..." to stderr; also in the report
     void print(const std::string& text); ///< prints a requested result to stdout, also with -q
@@ -127,9 +132,9 @@ class Run {
     void add_pass(const stream::PassReport& pass);
     Json& report(); ///< the tool's own entries in the report
     const CancelFlag& cancel() const;
-    /// Returns the ranks that share the run, including this process: for sums over all of them, and for work
-    /// of the root on behalf of all. Every rank calls warn(), note() and print(); the user sees only the
-    /// root's text.
+    /// Returns the ranks that share the run, including this process. They are needed for sums over all ranks,
+    /// and for work that the root does for all. Every rank calls warn(), note() and print(); the user sees
+    /// only the root's text.
     parallel::Group& ranks() const;
 
   private:

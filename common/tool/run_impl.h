@@ -61,11 +61,11 @@ struct Run::Impl {
     } bar;
 
     void start(); ///< sets the clock and the cache
-    /// Throws Error if a rank sees other content in the files that the run reads. Each file is checked once.
-    /// All ranks call it.
+    /// Throws Error if the files that the run reads have other contents on one rank than on the root. Each
+    /// file is checked once. All ranks call this function.
     void agree_on_files();
-    /// Replaces the scene that was followed by `source`, for the report and for the messages of
-    /// watch_source() at the end.
+    /// Replaces the scene that was followed (-follow) by `source`, which has all of its lines. The report and
+    /// the messages of watch_source() at the end then refer to `source`.
     void source_has_grown(const std::shared_ptr<raster::RasterSource>& source);
     void set_cache();           ///< sets the size of GDAL's block cache from `memory`
     void progress(double done); ///< sets the position of the whole bar
@@ -80,16 +80,16 @@ struct Run::Impl {
     Json record(const Outcome* failure); ///< record of the run, for a report
     /// Writes the report of a failure. Also commits the outputs that the body has asked to keep.
     void write_failure_report(const Outcome& failure);
-    /// \throws Error or UsageError if the report could not be written later.
+    /// Throws Error or UsageError if it is already certain that the report cannot be written.
     void check_report();
 
   private:
     raster::TextOutput report_output() const;
-    /// True: another file, which no run of ours has written, has the name of the report.
+    /// Returns true if the path of the report is a file that no run of ours has written.
     bool report_is_other_file() const;
     Error no_report() const;
-    /// Gives all of `outputs` and the report their final names. `cancel`: null if the run was already
-    /// cancelled.
+    /// Gives all of `outputs` and the report their final names together. `cancel`: the flag that can still
+    /// prevent it; null if the run was already cancelled.
     void commit_with_report(const std::shared_ptr<raster::RunFiles>& outputs, const Outcome* failure,
                             const CancelFlag* cancel);
     std::string make_report(const Outcome* failure);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The start of a tool that processes a scene: opens, checks, scans and reports it. Leaves out bands without a
-// value, which would make every pixel invalid, and keeps a scene in memory if it is slow to read.
+// Opens, checks and scans the scene of a tool, and reports it. Leaves out bands without a value, which would
+// make every pixel invalid, and keeps a scene in memory if it is slow to read.
 #pragma once
 
 #include "raster/raster_source.h"
@@ -44,15 +44,15 @@ class Scene {
         auto cube = m_run.masked(m_cube);
         return m_join ? m_join(std::move(cube), *m_raster) : cube;
     }
-    /// Changes counted() from now on: `join` combines the source for statistics with further scenes. `join`
-    /// gets this source and the raster of src.
+    /// Makes counted() return join(source, raster) from now on, which combines the source for statistics with
+    /// further scenes. `raster` is src.
     using Join = std::function<std::shared_ptr<const stream::CubeSource>(
         std::shared_ptr<const stream::CubeSource>, const raster::RasterSource&)>;
     void join(Join join) { m_join = std::move(join); }
-    /// Removes the copy in memory, which is not needed any more.
+    /// Removes the copy in memory. Call this function when the copy is not needed any more.
     void release() { m_cube = m_raster; }
-    /// Also observes the bands' extremes in the next scans (of pixels on a grid: stream::RangeWatch). find:
-    /// see stream::RangeWatch::find_with(); may be null.
+    /// Makes the next scans also find the minimum and maximum of each band, over pixels on a grid
+    /// (stream::RangeWatch). find: see stream::RangeWatch::find_with(); may be null.
     void watch_values(stream::RangeWatch::FindExtremes find = {}) {
         m_watching = true;
         m_find = std::move(find);
@@ -60,11 +60,11 @@ class Scene {
     const std::vector<float>& minimum() const { return m_minimum; } ///< one per band; see watch_values()
     const std::vector<float>& maximum() const { return m_maximum; }
 
-    /// Makes one pass over the whole scene, or with a mask over counted(), that finds the valid pixels.
-    /// make() creates the operation for shape(): a unique_ptr to an operation whose result() has
-    /// valid_pixels, invalid_pixels and empty_bands(). If no pixel is valid and some bands contain no value,
-    /// leaves these out and repeats the scan. `pass` returns the pass options. Returns the result; with
-    /// -dry-run the operation's assumed() result, and if it has none, the run ends. \throws Error if no pixel
+    /// Makes one pass over counted(), which finds the valid pixels, and returns its result. make() creates
+    /// the operation for shape(): a unique_ptr to an operation whose result() has valid_pixels,
+    /// invalid_pixels and empty_bands(). `pass` returns the pass options. If no pixel is valid and some bands
+    /// contain no value, leaves these bands out and repeats the scan. With -dry-run, no pass is made: returns
+    /// the operation's assumed() result, or ends the run if the operation has none. \throws Error if no pixel
     /// is valid.
     template <class Make, class Pass>
     auto scan(Make make, Pass pass) {
@@ -102,14 +102,15 @@ class Scene {
     auto scan(const std::string& name, double share, Make make) {
         return scan(std::move(make), [&](bool again) { return m_run.pass(name, again ? 0.0 : share); });
     }
-    /// Declares that the scan is the only pass, or that dst is computed when it is read: nothing is kept in
-    /// memory for a second pass.
+    /// Declares that the tool needs the scene only once: the scan is the only pass, or dst is computed when
+    /// it is read. The scene is then not kept in memory.
     void read_once() { m_read_once = true; }
-    /// Sets the treatment of invalid pixels, for report_invalid(); null: invalid pixels are reported later.
+    /// Sets the end of the note about invalid pixels (`fate` in report_invalid()); null: the tool reports
+    /// invalid pixels later.
     void set_fate(const char* fate) { m_fate = fate; }
 
-    /// Reports how many pixels the statistics cover; `invalid` also counts pixels outside of a mask. Adds the
-    /// number to the report, and prints it unless the fate is null.
+    /// Reports how many pixels the statistics cover. `invalid` includes the pixels outside of a mask. Adds
+    /// the number to the report, and prints it unless set_fate() was called with null.
     void report_counted(int64_t valid, int64_t invalid);
 
     /// Calls tool::attempt() for this scene; searches counted() for empty bands. \throws UsageError if the
@@ -123,7 +124,7 @@ class Scene {
     BandedSource banded();
     /// Warns about bands whose mean is a million times the mean of the other bands: they contain fill values.
     void warn_of_other_magnitudes(const std::vector<double>& mean) const;
-    /// Calls run_pass(), and observes the extremes if requested.
+    /// Calls run_pass(), and finds the minimum and maximum of each band if watch_values() was called.
     bool scan_pass(const stream::CubeSource& cube, stream::Operation& operation,
                    const stream::PassOptions& options);
 

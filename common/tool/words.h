@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Values as users write them: numbers and lists.
+// Parses values as users write them: numbers and lists.
 #pragma once
 
 #include "raster/band_choice.h"
@@ -33,8 +33,8 @@ std::vector<int> parse_band_list(const std::vector<std::string>& texts, const st
 /// \throws UsageError that names the option.
 std::vector<raster::BandChoice> parse_band_choices(const std::vector<std::string>& texts,
                                                    const std::string& option = "-b");
-/// Returns true if an item contains a wavelength: then use parse_band_choices(), else
-/// parse_band_list().
+/// Returns true if an item contains a wavelength. Parse the texts with parse_band_choices() in this case,
+/// else with parse_band_list().
 bool names_wavelengths(const std::vector<std::string>& texts);
 /// Parses ranges of wavelengths, "1340-1460nm". \throws UsageError that names the option.
 std::vector<raster::BandChoice> parse_ranges(const std::vector<std::string>& texts,

@@ -27,15 +27,16 @@ std::string metric_text(double v);
 /// Returns null for NaN, and "inf" or "-inf" for infinities, because JSON cannot represent these values.
 Json json_number(double v);
 
-/// Writes a result to the report, to -o and to the user. With -json, the user gets JSON; otherwise `text`,
-/// which ends with a line break. The outputs of the run are kept, even if a limit is exceeded.
+/// Writes the result of a comparison to the report and to -o, and prints it. With -json, -o and the user get
+/// JSON; otherwise they get `text`, which ends with a line break. The outputs of the run are kept, even if a
+/// limit is exceeded afterwards.
 void give_result(tool::Run& run, const Settings& s, const raster::TextOutput& output, const Json& result,
                  const std::string& text);
 
 /// Ends the run with exit code 1 if a limit is exceeded. The message names the first such limit.
 void apply_limits(const Settings& s, const compare::Findings& f);
 
-/// Returns the options of the file of -map.
+/// Returns the options of the output file of -map.
 raster::OutputOptions map_output(const tool::Run& run, const Settings& s);
 
 /// Describes a raster with one band per metric.

@@ -29,9 +29,9 @@ void detect_in_rings(tool::Run& run, const Settings& s, const Rings& how,
                      std::shared_ptr<raster::RasterSource> source, const DetectTargets& targets,
                      const detect::PixelMask* mask);
 
-/// mf, cem, ace and rx with the background of a group. For groups of columns, computes statistics and scores
-/// in one pass. For classes of a map, one pass computes the moments of all classes, then the scores are
-/// computed.
+/// mf, cem, ace and rx with a separate background for each group of pixels. For groups of columns, computes
+/// statistics and scores in one pass. For classes of a map, one pass computes the moments of all classes, and
+/// further passes compute the scores.
 void detect_by_groups(tool::Run& run, const Settings& s, const Groups& how,
                       const std::shared_ptr<raster::RasterSource>& source, DetectTargets& targets,
                       const detect::PixelMask* mask);

@@ -25,7 +25,9 @@ void report_kernels(tool::Run& run, const detect::Backend& backend);
 /// Returns the options of a pass, with the memory of the mask subtracted.
 stream::PassOptions without_mask(const detect::PixelMask* mask, stream::PassOptions pass);
 
-/// Returns the pixels that statistics use: the pixels of -background that are also in the mask of the run.
+/// Returns the pixels that statistics use; null: all valid pixels. These are the pixels in `mask` (the result
+/// of read_background()). Without it, they are the pixels in the mask of the run, provided that this mask
+/// applies only to statistics.
 const detect::PixelMask* counted_pixels(const tool::Run& run, const detect::PixelMask* mask);
 
 /// Describes how scores are computed: how to make the operation of a pass, and the options of the pass.
@@ -49,9 +51,10 @@ bool write_virtual_scores(tool::Run& run, const Settings& s, const raster::Raste
                           std::vector<std::string> names, const detect::Detector& detector,
                           const detect::Targets& targets);
 
-/// Makes the last passes: two passes if the threshold is one of the scores, and one pass that writes. share:
-/// part of the progress bar for all these passes. mask: pixels of the background. detector: the detector if
-/// there is a single background; else null. Returns false if no pixel has a score.
+/// Makes the last passes over the scene. If the threshold is the score of a certain rank (Settings::ranks()),
+/// two passes first find it. The last pass writes the outputs. share: part of the progress bar for all these
+/// passes. mask: pixels of the background. detector: the detector if there is a single background; else null.
+/// Returns false if no pixel has a score.
 bool make_scores(tool::Run& run, const Settings& s, const raster::RasterSource& scene, const Scoring& scoring,
                  raster::OutputSet outputs, const std::vector<std::string>& names, double share,
                  const detect::PixelMask* mask, const detect::Detector* detector = nullptr);

@@ -55,8 +55,8 @@ struct Exclusion {
     int iterations = 1;
 };
 
-/// Returns true if the scores of a single background have a known distribution, provided that the background
-/// has a normal distribution. With -shrinkage, the distribution is unknown.
+/// Returns true if the scores have a known distribution, provided that there is a single background, that it
+/// has a normal distribution, and that -shrinkage is not used.
 inline bool is_normal(Method method, const Exclusion& exclusion) {
     return (method == Method::rx || method == Method::ace || method == Method::mf) && exclusion.share == 0;
 }
@@ -84,7 +84,7 @@ struct Rings {
     double ridge_share = detect::Ring().ridge_share; ///< value of -shrinkage
 };
 
-/// mf, cem, ace and rx with the background of the pixel's group.
+/// mf, cem, ace and rx, where each group of pixels has its own background.
 struct Groups {
     Method method = Method::ace;
     std::string by; ///< "columns", or the path of the map
@@ -119,9 +119,10 @@ struct Settings {
 
     /// Returns true if smaller scores are better.
     bool small_is_best() const { return std::holds_alternative<Alone>(how); }
-    /// Returns true if the threshold is the score of a certain rank. All scores must then be computed first.
+    /// Returns true if the threshold is the score of a certain rank. All scores must then be computed before
+    /// the pass that writes the outputs.
     bool ranks() const { return map.percent || (map.false_alarms && !background.empty()); }
-    /// Returns the fraction of the work of all passes over scores that the last pass takes.
+    /// Returns the fraction that the last pass takes of the progress of all passes over scores.
     double share_of_detection() const { return ranks() ? 1.0 / 3 : 1.0; }
 };
 

@@ -35,9 +35,10 @@ class DetectTargets {
     /// Returns the Error for the target pixel without a valid spectrum.
     Error missing() const;
 
-    /// Warns about probable errors in a library, compared with the scene. These are: other signs; other units
-    /// (ignored for sam, sid and sff); a spectrum of zeros, which stands for darkness; for a gas, a spectrum
-    /// without absorption. `backend` examines a scene in device memory.
+    /// Warns about probable errors in a library. For a gas (-target-is-absorption): a spectrum without
+    /// absorption. Otherwise: spectra with negative values, if the scene has hardly any; and, except for sam,
+    /// sid and sff, a spectrum of zeros, which finds dark pixels, and spectra in other units than the scene.
+    /// `backend` examines a scene in device memory; may be null.
     void warn_of_mistakes(tool::Run& run, const Settings& s, const raster::RasterSource& scene,
                           detect::PixelBackend* backend = nullptr) const;
 
@@ -51,9 +52,11 @@ class DetectTargets {
     std::string m_missing;
 };
 
-/// Returns the pixels of -background that are also in the mask of the run; null if all valid pixels are
-/// background. The bytes of the mask must be subtracted from the memory of passes (without_mask()). \throws
-/// the errors of tool::read_mask().
+/// Returns the pixels that may be background. With -background, these are its pixels that are also in the
+/// mask of the run. Without it, they are the pixels in the mask of the run for rx with rings; for other
+/// methods, the result is null, because the pass of the statistics applies the mask. The bytes of the result
+/// must be subtracted from the memory of passes (without_mask()). \throws the errors of tool::read_mask(),
+/// and Error if no pixel remains.
 std::shared_ptr<const detect::PixelMask> read_background(tool::Run& run, const Settings& settings,
                                                          const raster::RasterSource& scene);
 

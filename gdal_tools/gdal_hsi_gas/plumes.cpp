@@ -174,7 +174,8 @@ std::vector<gas::Plume> find_plumes(const PlumeSettings& s, const Lines& lines,
     const auto samples = static_cast<size_t>(shape.samples);
     gas::PlumeFinder finder(shape.samples, options);
     gas::LineSmoother smoother(shape.samples, shape.lines, s.smooth);
-    // Number of rows that are kept until later rows are smoothed.
+    // A line is smoothed when the next reach() lines have arrived. Its unsmoothed values and deviations are
+    // kept until then.
     const auto held = static_cast<size_t>(smoother.reach()) + 1;
     std::vector<std::vector<float>> values(held), spreads(held);
     std::vector<double> smoothed(samples);

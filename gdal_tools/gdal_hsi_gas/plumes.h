@@ -43,8 +43,9 @@ void settle_plumes(PlumeSettings& s, const tool::Call& call, bool methane);
 
 /// Checks the outputs before the work begins. \throws Error if the area of the pixels is unknown.
 void check_plumes(const tool::Run& run, const PlumeSettings& s, const raster::RasterSource& grid);
-/// Finds the plumes of `enhancement` and writes them. Its first band is the enhancement; an optional second
-/// band is the uncertainty. mask: pixels that may belong to plumes; null: all. molar_mass: kg/mol.
+/// Finds the plumes of `enhancement` and writes them. The first band of this cube is the enhancement; an
+/// optional second band is the uncertainty of the enhancement. mask: pixels that may belong to plumes; null:
+/// all. molar_mass: kg/mol.
 void write_plumes(tool::Run& run, const PlumeSettings& s, const raster::RasterSource& grid,
                   const stream::CubeSource& enhancement, const stream::PixelMask* mask, double molar_mass);
 

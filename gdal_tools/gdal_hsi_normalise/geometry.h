@@ -43,8 +43,8 @@ struct Geometry {
     uint64_t held = 0;         ///< memory of the planes, in bytes
     normalise::SceneGrid grid; ///< grid of the scene's file
 
-    /// Reads the planes into memory if they are small. Otherwise each pass would decode blocks of the file
-    /// again for every few lines.
+    /// Reads the planes of angles into memory if they are small. Otherwise each pass would decode blocks of
+    /// their file again for every few lines.
     void read(const tool::Run& run);
 };
 

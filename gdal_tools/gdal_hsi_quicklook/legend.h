@@ -29,7 +29,8 @@ int64_t legend_width(const std::vector<Entry>& entries);
 /// Draws the entries below each other. x0: left edge; the first entry is at the top of the canvas.
 void draw_legend(Canvas& canvas, int64_t x0, const std::vector<Entry>& entries);
 
-/// Shortens the legend to the height of the panels and to 64 classes, so that it is readable.
+/// Shortens the legend to as many entries as fit next to panels of the height `high`, but not to fewer than
+/// 64. Warns about entries that are left out.
 void shorten_legend(tool::Run& run, std::vector<Entry>& legend, int64_t high);
 
 } // namespace hsi::quicklook_tool

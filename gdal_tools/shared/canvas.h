@@ -56,8 +56,8 @@ class Canvas {
 /// Size of a letter in pixels, including the gap after the letter.
 inline constexpr int64_t letter_width = 12, letter_height = 14;
 
-/// Returns a text that consists only of the letters that the canvas can draw. Accents are dropped, and other
-/// characters become question marks. A text of more than `longest` letters is cut.
+/// Returns the text with only the letters that the canvas can draw. Accents are dropped, and other characters
+/// become question marks. A text of more than `longest` letters is cut.
 std::string plain_letters(std::string_view text, size_t longest);
 
 /// Returns a text with the special characters of XML escaped. Field names may contain any characters.

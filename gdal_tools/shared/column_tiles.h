@@ -21,9 +21,11 @@ void warn_of_map_columns(tool::Run& run, const std::string& what, const raster::
 void set_column_tiles(const std::string& what, int64_t columns, const stream::CubeSource& cube,
                       const stream::Operation& operation, stream::PassOptions& pass);
 
-/// Returns the scene, or a copy in memory if enough memory is free. Groups of columns are read with all
-/// lines, and therefore in small pieces. An uncompressed file is in the page cache; reading the file is then
-/// faster than filling a copy.
+/// Returns a copy of the scene in memory, or the scene itself. Groups of columns are read with all lines, and
+/// therefore in small pieces, which is slow in a compressed or remote file. The scene itself is returned if
+/// the copy would take more than half of the free memory, or if several ranks share the work. It is also
+/// returned for a local uncompressed file: its pages are in the system's cache, and reading them is faster
+/// than making a copy.
 std::shared_ptr<const stream::CubeSource>
 in_memory_for_columns(tool::Run& run, const std::shared_ptr<raster::RasterSource>& source);
 

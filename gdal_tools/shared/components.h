@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The components of a scene by PCA or MNF: statistics, model, projection into dst or into planes, and the use
-// of a saved model, forward or inverse.
+// Computes the components of a scene by PCA or MNF: statistics, model, projection into dst or into planes,
+// and the use of a saved model, forward or inverse.
 #pragma once
 
 #include "core/counted.h"
@@ -42,8 +42,8 @@ int component_count(int asked, bool given, int bands);
 /// device.
 stream::PassOptions without_held_memory(PcaComputing& computing, stream::PassOptions pass);
 
-/// Returns the scan of the backend. A device keeps the values for the projection if they fit, unless the
-/// scene is already in device memory (`on_device`).
+/// Returns the operation of the backend that scans the scene. A device keeps the values for the projection if
+/// they fit, unless the scene is already in device memory (`on_device`).
 std::unique_ptr<stream::StatisticsScan> make_scan(const tool::Run& run, PcaComputing& computing,
                                                   const stream::CubeShape& scene, stream::Statistics what,
                                                   bool on_device = false);
@@ -57,8 +57,8 @@ stream::RangeWatch::FindExtremes find_extremes_with(const tool::Scene& scene, Pc
 stream::SceneStatistics scan_scene(tool::Scene& scene, PcaComputing& computing, stream::Statistics what,
                                    const char* name, double share);
 
-/// Returns the model of a scanned scene. With `given`, the model of these statistics. Adds the explained
-/// variance to the report.
+/// Returns the PCA model of the statistics of a scanned scene, or of `given` if it is not null. Adds the
+/// explained variance to the report.
 pca::Model fit_scene(const tool::Scene& scene, const stream::SceneStatistics& statistics,
                      const pca::FitOptions& options, const GivenStatistics* given = nullptr);
 
@@ -98,14 +98,15 @@ void run_transform(tool::Run& run, PcaComputing& computing, const stream::CubeSo
                    const raster::RasterSource& like, pca::Transform transform, const raster::OutputSpec& spec,
                    const char* name, double share);
 
-/// Writes the transform of a scene that a scan of the backend has read, from the memory where the scene is
-/// now. The pass takes half of the progress bar.
+/// Writes the transform of a scene after make_scan()'s operation has scanned it. Reads the scene from device
+/// memory, from host memory or from its file, wherever the scan has left it. The pass takes half of the
+/// progress bar.
 void project_scene(const tool::Scene& scene, PcaComputing& computing, pca::Transform transform,
                    const raster::OutputSpec& spec);
 
-/// Checks that bands can be the components `name` 1, 2, ... (such as MNF1, MNF2). The bands must have no
-/// wavelengths. A band with the name of a component must have the number of its position. \throws Error with
-/// the name of the band.
+/// Checks that the bands of `source` can be the components `name` 1, 2, ... (such as MNF1, MNF2). Bands with
+/// wavelengths cannot. A band whose name is the name of a component must have the number of its position.
+/// \throws Error with the name of the band.
 void check_component_bands(const raster::RasterSource& source, const std::string& name);
 
 /// Describes an output with the bands of the model, reconstructed from components.
@@ -174,8 +175,8 @@ struct ComponentPlanes {
     uint64_t held_bytes() const { return planes->in_memory() ? planes->shape().float_bytes() : 0; }
 };
 
-/// Computes covariance and projection. Bands without values are omitted. The copy of the scene in memory is
-/// released.
+/// Computes the statistics of the scene and the planes of its components. Bands without values are omitted.
+/// Afterwards, the copy of the scene in memory is released.
 ComponentPlanes project_into_planes(tool::Scene& scene, PcaComputing& computing,
                                     const ComponentRequest& request);
 

@@ -32,8 +32,8 @@ inline std::string file_of_fold(const std::string& path, int fold) {
     return before + std::to_string(fold) + behind;
 }
 
-/// Returns local files with the names of folds above `folds`, in the order of the folds. They remain from an
-/// earlier run with more folds.
+/// Returns the local files that have the names of folds above `folds`, in the order of the folds. Such files
+/// remain from an earlier run with more folds.
 inline std::vector<std::string> files_of_more_folds(const std::string& path, int folds) {
     const auto [before, behind] = around_fold(path);
     const std::string folder = folder_of(before), begin = name_of(before);

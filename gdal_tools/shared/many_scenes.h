@@ -39,14 +39,15 @@ std::vector<std::array<std::string, 2>> listed_pairs(tool::Run& run, const std::
 std::vector<std::string> listed_names(tool::Run& run, const std::string& role,
                                       const std::vector<std::string>& words);
 
-/// Opens another whole scene, which `option` (such as "-with") names, and registers it as an input. Its bands
-/// are matched with the bands of `source` as bands of a model are, and reordered. \throws Error with the name
+/// Opens another whole scene, which `option` (such as "-with") names, and registers it as an input. The
+/// result has the bands of `source`, which are matched as the bands of a model. \throws Error with the name
 /// of the scene if it cannot be opened, lacks bands, or has another scale.
 std::shared_ptr<raster::RasterSource> open_beside(tool::Run& run, const std::string& option,
                                                   const std::string& name,
                                                   const raster::RasterSource& source);
 
-/// Returns cubes with the same bands as one cube, one below the other. Narrower cubes are padded with NaN.
+/// Returns several cubes as one cube, one below the other. The cubes have the same bands. Narrower cubes are
+/// padded with NaN.
 std::shared_ptr<const stream::CubeSource>
 lines_together(std::vector<std::shared_ptr<const stream::CubeSource>> parts);
 

@@ -18,8 +18,9 @@ inline bool touching_counts(int64_t touching, int64_t of) {
     return touching > 0 && static_cast<double>(touching) > most_touching * static_cast<double>(of);
 }
 
-/// Returns, for each pixel, whether it touches another pixel of the list (8 neighbours) for which parted(i,
-/// j) is true. `places`: line * samples + sample, ascending. parted() must be symmetric.
+/// Returns, for each pixel of a list, 1 if it touches (8 neighbours) a pixel from which it should be
+/// independent, else 0. `places`: line * samples + sample, ascending. parted(i, j): true if pixels i and j of
+/// the list should be independent (training and test); must be symmetric.
 template <class Parted>
 std::vector<char> touching_pixels(const std::vector<int64_t>& places, int64_t samples, Parted parted) {
     std::vector<char> touches(places.size(), 0);

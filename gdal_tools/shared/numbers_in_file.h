@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Pixel numbers of src in its file, which do not depend on -srcwin, for tools that draw random numbers per
-// pixel.
+// Numbers the pixels of src by their position in its whole file, for tools that draw random numbers per
+// pixel. The numbers do not depend on -srcwin.
 #pragma once
 
 #include "core/pixel_numbers.h"

@@ -82,14 +82,15 @@ class Plot {
     std::vector<Shape> m_shapes;
 };
 
-/// The file of a plot: a text file for .svg (and if arrays are used instead of files), else a raster.
+/// The output file of a plot: a raster if its extension is .png, else a text in the SVG format (also if the
+/// result goes to an array instead of a file).
 class PlotOutput {
   public:
-    /// Checks the extension. \throws UsageError for extensions other than .svg and .png. `further`: other
-    /// allowed values of the option, for the message.
+    /// Checks the extension of the file, which must be .svg, .png or missing. \throws UsageError for other
+    /// extensions. `further`: other allowed values of the option, for the message.
     static void check_name(const std::string& role, const std::string& path, const char* further = "");
     PlotOutput(const tool::Run& run, const std::string& role, const std::string& path, bool overwrite);
-    /// \throws Error if the file cannot be written.
+    /// Throws Error if the file cannot be written.
     void check(const Plot::Frame& frame) const;
     void write(tool::Run& run, const Plot& plot) const;
     bool wanted() const { return !m_text.path.empty(); }

@@ -13,7 +13,8 @@
 
 namespace hsi::tools {
 
-/// Describes where planes are stored, and how many sides are computed at the same time.
+/// Describes where planes are stored, and how many sides are computed at the same time. A side is the bright
+/// or the dark half of the profile of a component (plugins/profile).
 struct ProfilePlan {
     bool components_held = false;
     bool written = false; ///< true if each band of the profile is written to dst as soon as it is computed
@@ -24,9 +25,9 @@ struct ProfilePlan {
     uint64_t pass_bytes = 0; ///< memory for tiles, in addition to the planes
 };
 
-/// Plans the storage of whole planes: the tree at a pixel may depend on any other pixel. sink_takes_bands:
-/// true if dst accepts single bands (will_take_bands()). \throws Error if -memory is too small for one side
-/// of a component.
+/// Plans the storage of the planes. They are stored whole, because the tree at a pixel may depend on any
+/// other pixel. sink_takes_bands: true if dst accepts single bands (will_take_bands()). \throws Error if
+/// -memory is too small for one side of a component.
 inline ProfilePlan plan_profile_planes(const tool::Run& run, const stream::CubeShape& components,
                                        const profile::Options& options, bool sink_takes_bands) {
     ProfilePlan plan;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Samples of a regression: values with spectra, from features or rasters on scenes or from a table. Also
-// writes and plots estimates.
+// Collects the samples of a regression: values with spectra, from features or rasters on scenes or from a
+// table. Also writes and plots estimates.
 #pragma once
 
 #include "raster/labels.h"
@@ -27,7 +27,7 @@ struct SampleOptions {
 };
 /// Adds -field, -per, and the options that select the pixels of features.
 void add_sample_options(tool::Builder& args, SampleOptions& options);
-/// \throws UsageError if one of these options was given; `why`: the reason for the message.
+/// Throws UsageError if one of these options was given. `why`: the reason, for the message.
 void refuse_sample_options(const tool::Call& call, const std::string& why);
 
 /// The samples, in the order in which they were added.

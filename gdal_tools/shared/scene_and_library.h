@@ -108,8 +108,8 @@ FittedSpectra spectra_for_scene(tool::Run& run, const std::string& role, const s
                                 std::shared_ptr<raster::RasterSource>& scene,
                                 BandFit fit = BandFit::automatic);
 
-/// Returns the library with only the bands of `scene`, which may have lost bands since. bands: band numbers
-/// in the file of the library's values.
+/// Returns the library with only the bands of `scene`, which may have lost bands since the library was
+/// fitted. bands: for each value of the library's spectra, the band number in the file of the scene.
 FittedSpectra without_lost_bands(const FittedSpectra& library, const std::vector<int>& bands,
                                  const raster::RasterSource& scene);
 
@@ -123,9 +123,9 @@ using SumSquares = std::function<bool(const CubeView<float>& scene, double* squa
 void warn_of_other_units(tool::Run& run, const raster::RasterSource& scene, const FittedSpectra& library,
                          const std::string& inexact, const SumSquares& sum_squares = {});
 
-/// Warns if standard deviations are more than half as large as the values of the scene, or less than
-/// 1/100,000 of them; no instrument is that accurate. `deviations`: standard deviations of the values of
-/// `scene`. Compares the median lengths of the first 65,536 spectra of both rasters.
+/// Warns if `deviations`, a raster of standard deviations of the values of `scene`, cannot be right: if they
+/// are more than half as large as the values, or less than 1/100,000 of them, since no instrument is that
+/// accurate. Compares the median lengths of the first 65,536 spectra of both rasters.
 void warn_of_other_deviations(tool::Run& run, const raster::RasterSource& scene,
                               const raster::RasterSource& deviations, const std::string& role);
 
@@ -141,10 +141,10 @@ void warn_of_other_signs(tool::Run& run, const raster::RasterSource& scene, cons
 double proposed_scale(double ratio, const std::string& type);
 
 // Scenes whose bands have different scales, such as PRISMA with its two cubes or an ENVI header with gains.
-// One factor for all bands does not change the direction of a spectrum: the stored values are then used, and
-// -library-scale is this factor. If the scales differ, or if there is an offset, spectra consist of scaled
-// values. This holds for scenes that are compared with a library and for spectra that are written, so that
-// written spectra are the same when they are read again.
+// One factor for all bands does not change the direction of a spectrum. In this case the stored values are
+// used, and -library-scale converts the library to them. If the factors of the bands differ, or if there is
+// an offset, spectra consist of scaled values. The same rule applies to scenes that are compared with a
+// library and to spectra that are written, so that written spectra fit the scene when they are read again.
 
 /// Adds -any-scale for tools that compare with spectra.
 void add_any_scale_option(tool::Builder& args, bool& any_scale);

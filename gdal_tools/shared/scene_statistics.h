@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// -statistics: statistics of many scenes, from a file of gdal_hsi_statistics. They replace the first pass
-// over a scene.
+// Reads -statistics: statistics of many scenes, from a file of gdal_hsi_statistics. They replace the first
+// pass over a scene.
 #pragma once
 
 #include "raster/raster_source.h"

@@ -12,9 +12,9 @@
 
 namespace hsi::tools {
 
-/// Checks that `other` has the same position as `source` by the rule of raster::same_grid(). Both have the
-/// same size. `option`: option that names `other`, such as "-scene". A scene without georeference is
-/// accepted. A scene without an SRS is accepted with a warning. \throws Error with the names of both.
+/// Checks that `other`, which has the size of `source`, also has its position, by the rule of
+/// raster::same_grid(). `option`: option that names `other`, such as "-scene". A scene without georeference
+/// is accepted. A scene without an SRS is accepted with a warning. \throws Error with the names of both.
 inline void check_same_place(tool::Run& run, const std::string& option, const raster::RasterSource& other,
                              const raster::RasterSource& source) {
     const auto place_text = [](const raster::Grid& grid) {

@@ -26,8 +26,9 @@ std::string reach_text(const math::SpectralBands& bands, const std::string& what
 /// Returns advice on how to add wavelengths to a scene.
 std::string advice_on_wavelengths();
 
-/// Prints a note if a requested range (nm) exceeds its first or last band by more than two band spacings. The
-/// scene then ends there, or has bad bands there. `what`: text of the user.
+/// Prints a note if a requested range (from .. to, in nm) extends more than two band spacings beyond the
+/// first or the last band of the scene within the range. The scene then ends there, or has bad bands there.
+/// `what`: text of the user.
 void note_cut_range(tool::Run& run, const std::string& what, const std::vector<double>& wavelengths_nm,
                     double from, double to);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An operation whose results are also counted or summed on their way to the sinks, on any device.
+// An operation whose results are also counted or summed (tallied) on their way to the sinks, on any device.
 #pragma once
 
 #include "core/host_memory.h"
@@ -13,14 +13,14 @@
 
 namespace hsi::tools {
 
-/// Runs `operation` and passes each tile of its results to a Tally. Each worker has its own Tally, with these
-/// members:
+/// Runs `operation` and also passes each tile of its results to a Tally, which counts or sums them. Each
+/// worker has its own Tally, a class with these members:
 ///   Tally fresh() const;                                                  returns an empty tally
 ///   void add(const Rect& core, const std::vector<CubeView<float>>& out);  adds all outputs of a tile
 ///   void merge(const Tally& other);                                       adds another tally
 ///   void exchange(parallel::Group& ranks);                                as Operation::exchange()
-/// The order of additions and the tiles must not change the result.
-/// The sinks receive the first `outputs` outputs. The other outputs are only for the tally.
+/// The result must not depend on the order of additions or on the division into tiles. The sinks receive the
+/// first `outputs` outputs. The other outputs are only for the Tally.
 template <class Tally>
 class TalliedOperation final : public stream::Operation {
   public:
@@ -48,11 +48,12 @@ class TalliedOperation final : public stream::Operation {
     }
     uint64_t preferred_bytes() const override { return m_operation.preferred_bytes(); }
     double line_share() const override { return m_operation.line_share(); }
-    /// The tally reads the outputs in host memory.
+    /// A device may provide the input, but puts_on() remains -1, because the Tally reads the outputs in host
+    /// memory.
     int takes_from() const override { return m_operation.takes_from(); }
     bool reads_in_place() const override { return m_operation.reads_in_place(); }
     std::shared_ptr<HostAllocator> allocator() const override { return m_operation.allocator(); }
-    /// Only reads m_sum, because several workers start at the same time.
+    /// Does not change m_sum, because several workers start at the same time.
     std::unique_ptr<stream::Worker> start(int lane, const stream::TileLimits& limits) override {
         auto worker = std::make_unique<TallyWorker>(m_operation.start(lane, limits), m_sum.fresh());
         for (const int bands : hidden_bands()) {

@@ -44,8 +44,8 @@ void report_search_cost(tool::Run& run, const atdca::Detection& found, int wante
 void warn_of_many_signals(tool::Run& run, int number, int bands, const std::string& advice);
 
 /// Warns if the test of the virtual dimensionality cannot give a useful result. `method`: hfc or nwhfc. With
-/// few pixels, the test finds no signal, or its result depends on the number of pixels. If the bands have a
-/// mean of 0, the test fails, because it depends on the mean.
+/// few pixels, the test finds no signal, or its result depends on the number of pixels. The test counts
+/// directions with a significant mean, so it finds none if all bands have a mean of about 0.
 void warn_of_vain_test(tool::Run& run, const std::string& method, double false_alarm,
                        const stream::SceneStatistics& scene);
 

@@ -101,8 +101,8 @@ inline raster::LabelledPixels read_labels(tool::Run& run, const raster::LabelOpt
 /// number if that number is free.
 class JoinedClasses {
   public:
-    /// Adds classes and their pixels. Returns, for the number of each class, its number in all(). `whose`:
-    /// owner of the labels, for a note about classes whose number changes.
+    /// Adds classes and their pixels. Returns a map from the number of each added class to its number in
+    /// all(). `whose`: owner of the labels, for a note about classes whose number changes.
     std::map<int, int> add(tool::Run& run, const std::string& whose, const std::vector<LabelClass>& classes) {
         std::map<int, int> number;
         for (const LabelClass& c : classes) {

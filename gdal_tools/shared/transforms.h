@@ -34,8 +34,9 @@ struct SpectrumWork {
 /// \throws Error if no pixel is valid, or if no valid pixel has a result.
 void write_transformed(tool::Run& run, tool::Scene& scene, const SpectrumWork& work);
 
-/// Returns the mean of each band over the pixels that statistics use. With `first`, this transform (such as a
-/// logarithm) is applied before. Bands without a value are removed from the scene.
+/// Returns the mean of each band over the pixels that statistics use. If `first` is given, the spectra are
+/// transformed with it (such as by a logarithm) before the mean is computed. Bands without a value are
+/// removed from the scene.
 std::vector<double> counted_means(tool::Run& run, tool::Scene& scene,
                                   const std::optional<smooth::Transform>& first = {});
 
