@@ -28,8 +28,8 @@ struct Plan;
 
 namespace hsi::links {
 
-/// Returns the operation of one of the steps below on the CPU, and a function that creates it on devices.
-/// \throws Error for other steps.
+/// Returns the operation of a step on the CPU, and a function that creates it on devices.
+/// \throws Error if the step is none that the functions below return.
 stream::LinkWork make_link(const stream::Link& link, const stream::CubeShape& scene);
 /// Registers make_link() as the function with which stream::make_operation() creates these operations.
 inline void register_links() { stream::link_maker = make_link; }
@@ -62,7 +62,8 @@ stream::Link index_bands(int inputs, const std::vector<std::string>& expressions
                          const indices::Bands& bands);
 /// Returns the step for destripe::make_correction().
 stream::Link striped_columns(int inputs, const destripe::Columns& columns);
-/// Returns the step for smooth::make_transform(), for a method whose bands are not sums of bands.
+/// Returns the step for smooth::make_transform(). It is for methods whose output bands are not weighted sums
+/// of input bands; the others are a resampling().
 stream::Link transformed_spectra(int inputs, const smooth::Transform& transform);
 
 } // namespace hsi::links

@@ -64,7 +64,7 @@ Model fit(const stream::SceneStatistics& statistics, const FitOptions& options);
 void rescale(Model& model, const model::Rescaling& by, const model::ValueScale& scene);
 
 /// Convert a model to a readable JSON document and back; from_json(to_json(m)) restores all numbers exactly.
-/// \throws Error that names the file.
+/// \throws Error, which names the file, if the file cannot be read or is not such a document.
 std::string to_json(const Model& model);
 Model load_model(const std::string& path);
 Model from_json(const std::string& text, const std::string& name);
