@@ -66,10 +66,10 @@ std::vector<std::string> band_names(const Options& options);
 /// Returns the memory in bytes that one side of a component with this number of pixels needs.
 uint64_t side_bytes(const Options& options, int64_t pixels);
 
-/// Computes all bands of one side of one component, without the component itself. `plane` is lines x samples;
-/// NaN marks invalid pixels. `whole` states that all values are integers (an integer source). emit(k, band)
-/// receives each band when it is finished, and may change it. k is counted from 0 in the order of the sets'
-/// thresholds.
+/// Computes all bands of the bright side of a component, or of the dark side if `dark` is true. `plane` is
+/// the component, lines x samples; NaN marks invalid pixels. `whole` is true if the source has integers.
+/// emit(k, band) receives each band when it is finished, and may change it. k counts the thresholds of all
+/// sets, from 0 in their order.
 void profile_side(const std::vector<float>& plane, int64_t lines, int64_t samples, bool whole, bool dark,
                   const Options& options, const std::function<void(int k, std::vector<float>& band)>& emit);
 

@@ -48,11 +48,11 @@ struct SimdKernels {
     /// Computes out = (in - c) * inverse_rho + c for every band. NaN in inverse_rho gives NaN.
     void (*displace_row)(const float* in, ptrdiff_t in_stride, const float* inverse_rho,
                          const float* centroid, int bands, int64_t count, float* out, ptrdiff_t out_stride);
-    /// Computes inverse[i] = 1 / (1 + sqrt(alpha[i]))^2 in double precision; NaN if alpha is negative or not
-    /// finite.
+    /// Computes inverse[i] = 1/rho = 1 / (1 + sqrt(alpha[i]))^2 in double precision; NaN if alpha[i] is
+    /// negative or not finite.
     void (*inverse_rho)(const float* alpha, int64_t count, float* inverse);
-    /// Computes alpha[i] in double precision for the pixels with alpha[i] < below. Other values, including
-    /// NaN, are unchanged.
+    /// Computes alpha[i] again, in double precision, for the pixels with alpha[i] < below. Other values,
+    /// including NaN, are unchanged.
     void (*exact_alpha)(const ExactWindow& window, int64_t count, double below, double* alpha);
     const char* target;
 };
