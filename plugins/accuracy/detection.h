@@ -1,7 +1,7 @@
-// SPDX-License-Identifier: MIT Assesses scores of a detector with known targets: exact receiver operating
-// characteristics and precision for any number of pixels. Only the distinct scores of targets are stored. Pd
-// changes only at these scores. The background pixels between two of them therefore need to be counted, but
-// not stored.
+// SPDX-License-Identifier: MIT
+// Assesses scores of a detector with known targets: exact receiver operating characteristics and precision
+// for any number of pixels. Only the distinct scores of targets are stored. Pd changes only at these scores.
+// The background pixels between two of them therefore need to be counted, but not stored.
 //
 //   Pd = TP / P (recall), Pfa = FP / N, precision = TP / (TP + FP), for the pixels with score t or better
 //   AUC = (pairs of a target and a background pixel in which the target's score is better

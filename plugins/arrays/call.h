@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: MIT Describes tools as JSON, and sets the options of a tool's call from JSON.
+// SPDX-License-Identifier: MIT
+// Describes tools as JSON, and sets the options of a tool's call from JSON.
 #pragma once
 
 #include "core/json.h"

@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: MIT Arrays in the memory of a CUDA device, accessed only through the CUDA driver.
-// These functions copy an array to the host, and results back to the device, if no CUDA module uses the array
-// in place.
+// SPDX-License-Identifier: MIT
+// Arrays in the memory of a CUDA device, accessed only through the CUDA driver. These functions copy an array
+// to the host, and results back to the device, if no CUDA module uses the array in place.
 #pragma once
 
 #include "arrays/hsi.h"

@@ -1,7 +1,7 @@
-// SPDX-License-Identifier: MIT The inputs and outputs of one call, by role. Tools name arrays as they name
-// files: the path of an argument is its role, such as "src" or "mask". This library has its own versions of
-// the functions of common/raster that open and create files. They look up the role in the exchange of the
-// thread that runs the tool.
+// SPDX-License-Identifier: MIT
+// The inputs and outputs of one call, by role. Tools name arrays as they name files: the path of an argument
+// is its role, such as "src" or "mask". This library has its own versions of the functions of common/raster
+// that open and create files. They look up the role in the exchange of the thread that runs the tool.
 #pragma once
 
 #include "arrays/device_memory.h"

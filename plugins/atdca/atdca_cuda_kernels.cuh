@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: MIT The whole ATDCA search on one GPU in one cooperative launch, on raw device
-// pointers. The CUDA module, the tests and the benchmark use these functions.
+// SPDX-License-Identifier: MIT
+// The whole ATDCA search on one GPU in one cooperative launch, on raw device pointers. The CUDA module, the
+// tests and the benchmark use these functions.
 //
 // The targets are those of the CPU, and their scores have the same bits. The basis and every decisive score
 // are computed as basis.h defines them (the 32 strands of a dot product are the lanes of a warp; no fused

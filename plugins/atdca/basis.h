@@ -1,7 +1,7 @@
-// SPDX-License-Identifier: MIT The decisive scores, in double precision and in a fixed order of operations:
-// one rounding per step, no fused multiply and add. Backends may compute other scores to exclude pixels
-// (screened scores). The decisive scores then choose among the remaining pixels, so all backends choose the
-// same pixel.
+// SPDX-License-Identifier: MIT
+// The decisive scores, in double precision and in a fixed order of operations: one rounding per step, no
+// fused multiply and add. Backends may compute other scores to exclude pixels (screened scores). The decisive
+// scores then choose among the remaining pixels, so all backends choose the same pixel.
 #pragma once
 
 #include "atdca/atdca.h"

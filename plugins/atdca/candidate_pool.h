@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: MIT Spectra in memory that may become targets, and the sequence of targets that a
-// search among them finds.
+// SPDX-License-Identifier: MIT
+// Spectra in memory that may become targets, and the sequence of targets that a search among them finds.
 #pragma once
 
 #include "atdca/basis.h"

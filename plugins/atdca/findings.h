@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: MIT Results of the search in regions of the scene, and functions that merge the
-// results of all ranks, so that all ranks make the same decisions.
+// SPDX-License-Identifier: MIT
+// Results of the search in regions of the scene, and functions that merge the results of all ranks, so that
+// all ranks make the same decisions.
 #pragma once
 
 #include "atdca/candidate_pool.h"

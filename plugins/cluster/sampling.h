@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: MIT The first pass, which takes a sample of the pixels, and k-means++ on this
-// sample.
+// SPDX-License-Identifier: MIT
+// The first pass, which takes a sample of the pixels, and k-means++ on this sample.
 #pragma once
 
 #include "cluster/device_scene.h"

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: MIT Visits all valid pixels, sixteen at a time. The pixels come from memory if the
-// scene is kept there, otherwise from the source.
+// SPDX-License-Identifier: MIT
+// Visits all valid pixels, sixteen at a time. The pixels come from memory if the scene is kept there,
+// otherwise from the source.
 #pragma once
 
 #include "cluster/cluster.h"

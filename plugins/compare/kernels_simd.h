@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: MIT Inner loops over a run of pixels. Input values are floats; the computations
-// are in double precision.
+// SPDX-License-Identifier: MIT
+// Inner loops over a run of pixels. Input values are floats; the computations are in double precision.
 #pragma once
 
 #include "core/cube_view.h"

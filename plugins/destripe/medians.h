@@ -1,6 +1,7 @@
-// SPDX-License-Identifier: MIT Computes medians of several columns at once, with one column in each SIMD
-// lane. Values are neither sorted nor moved. Instead, each pass over the rows counts the values up to a
-// pivot. The pivot is interpolated between two values that enclose the median, until the median is known.
+// SPDX-License-Identifier: MIT
+// Computes medians of several columns at once, with one column in each SIMD lane. Values are neither sorted
+// nor moved. Instead, each pass over the rows counts the values up to a pivot. The pivot is interpolated
+// between two values that enclose the median, until the median is known.
 #pragma once
 
 #include "core/cube_view.h"

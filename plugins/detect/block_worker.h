@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: MIT Workers that score the pixels of a tile in blocks of neighbouring pixels of a
-// line, and count valid and invalid pixels.
+// SPDX-License-Identifier: MIT
+// Workers that score the pixels of a tile in blocks of neighbouring pixels of a line, and count valid and
+// invalid pixels.
 #pragma once
 
 #include "detect/detect.h"

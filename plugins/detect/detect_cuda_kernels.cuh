@@ -1,7 +1,7 @@
-// SPDX-License-Identifier: MIT The outputs of the kernels of all detection methods, and the summary of their
-// scores. All kernels compute in double precision. A result depends only on its pixel's values (local RX: on
-// the pixels of its run and their surroundings; groups: on the pixels of its group). It does not depend on
-// tiles, grids or blocks.
+// SPDX-License-Identifier: MIT
+// The outputs of the kernels of all detection methods, and the summary of their scores. All kernels compute
+// in double precision. A result depends only on its pixel's values (local RX: on the pixels of its run and
+// their surroundings; groups: on the pixels of its group). It does not depend on tiles, grids or blocks.
 #pragma once
 
 #include <cuda_runtime.h>

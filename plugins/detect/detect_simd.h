@@ -1,6 +1,7 @@
-// SPDX-License-Identifier: MIT The inner loops of detection, compiled for every instruction set and selected
-// at run time. Unless stated otherwise, they compute in double precision. Each SIMD lane has one pixel, so
-// results do not depend on the width of a register.
+// SPDX-License-Identifier: MIT
+// The inner loops of detection, compiled for every instruction set and selected at run time. Unless stated
+// otherwise, they compute in double precision. Each SIMD lane has one pixel, so results do not depend on the
+// width of a register.
 #pragma once
 
 #include <cstddef>

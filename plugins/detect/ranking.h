@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: MIT Finds a threshold from scores: the exact k-th best score of all pixels. It
-// needs two passes, which count scores and do not store them.
+// SPDX-License-Identifier: MIT
+// Finds a threshold from scores: the exact k-th best score of all pixels. It needs two passes, which count
+// scores and do not store them.
 #pragma once
 
 #include "core/cube_view.h"

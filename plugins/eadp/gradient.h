@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: MIT The setup of the diffusion on the CPU, row by row: the mask, and the Gaussian
-// and the Scharr gradient of one component over a tile's window.
+// SPDX-License-Identifier: MIT
+// The setup of the diffusion on the CPU, row by row: the mask, and the Gaussian and the Scharr gradient of
+// one component over a tile's window.
 #pragma once
 
 #include "core/cube_view.h"

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: MIT All sweeps of a stage in one launch, during which every multiprocessor keeps a
-// tile. The class gpu::Recurrence starts the launch.
+// SPDX-License-Identifier: MIT
+// All sweeps of a stage in one launch, during which every multiprocessor keeps a tile. The class
+// gpu::Recurrence starts the launch.
 #pragma once
 
 #include "eadp/eadp_cuda_kernels.cuh"

@@ -43,7 +43,7 @@ __device__ __forceinline__ void barrier_wait(unsigned barrier, unsigned parity) 
 
 using Pixels = float[warp_rows][4];
 
-/// The weights of the pixels in a thread's four lines.
+/// The weights of one lane's pixels in the four lines of a warp.
 struct Strip {
     Pixels east, south;    ///< weights to the right neighbour and to the neighbour below
     float west[warp_rows]; ///< weights to the left neighbour of the lane's first sample

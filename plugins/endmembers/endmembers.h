@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: MIT Finds endmembers, the pixels of a scene of which all others are mixtures.
+// SPDX-License-Identifier: MIT
+// Finds endmembers, the pixels of a scene of which all others are mixtures.
 //
 // N-FINDR: M. E. Winter, N-FINDR: an algorithm for fast autonomous spectral end-member determination in
 // hyperspectral data, Proc. SPIE 3753, 1999. N-FINDR finds the pixels whose simplex has the greatest volume

@@ -1,6 +1,7 @@
-// SPDX-License-Identifier: MIT The search for pixels that N-FINDR and VCA share. Every valid pixel has a
-// vector y. The search finds the pixel with the greatest absolute value of an affine form of y, or with the
-// greatest distance of y from a subspace.
+// SPDX-License-Identifier: MIT
+// The search for pixels that N-FINDR and VCA share. Every valid pixel has a vector y. The search finds the
+// pixel with the greatest absolute value of an affine form of y, or with the greatest distance of y from a
+// subspace.
 #pragma once
 
 #include "endmembers/endmembers.h"

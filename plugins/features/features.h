@@ -1,6 +1,7 @@
-// SPDX-License-Identifier: MIT Removes the continuum of a scene's spectra, and describes absorption features.
-// The feature in a range of wavelengths is the area between 1 and the continuum-removed spectrum r; it has a
-// depth, position, width, area and asymmetry:
+// SPDX-License-Identifier: MIT
+// Removes the continuum of a scene's spectra, and describes absorption features. The feature in a range of
+// wavelengths is the area between 1 and the continuum-removed spectrum r; it has a depth, position, width,
+// area and asymmetry:
 //
 //   m         the first band with r within 1e-10 of the minimum;  D = 1 - r_m, the depth
 //   position  the vertex of the parabola through the bands m-1, m, m+1, between the midpoints on both sides

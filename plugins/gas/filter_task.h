@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: MIT Code that the filters on the CPU and on GPUs share.
+// SPDX-License-Identifier: MIT
+// Code that the filters on the CPU and on GPUs share.
 #pragma once
 
 #include "gas/gas.h"

@@ -1,7 +1,7 @@
-// SPDX-License-Identifier: MIT Finds the plumes of an enhancement map line by line. A plume is a set of at
-// least `min_pixels` connected pixels, all of which reach `extent` and at least one of which reaches
-// `threshold`. Memory is needed only for the runs of finished plumes and of components that later lines may
-// still extend.
+// SPDX-License-Identifier: MIT
+// Finds the plumes of an enhancement map line by line. A plume is a set of at least `min_pixels` connected
+// pixels, all of which reach `extent` and at least one of which reaches `threshold`. Memory is needed only
+// for the runs of finished plumes and of components that later lines may still extend.
 #pragma once
 
 #include <array>

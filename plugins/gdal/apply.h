@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: MIT Applies a function to the pixels that GDAL passes, slice by slice. In addition
-// to GDAL's own buffers, each thread needs only the memory of one slice, whatever the size of the request.
+// SPDX-License-Identifier: MIT
+// Applies a function to the pixels that GDAL passes, slice by slice. In addition to GDAL's own buffers, each
+// thread needs only the memory of one slice, whatever the size of the request.
 #pragma once
 
 #include "gdal/function.h"

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: MIT Pixel functions with parsed arguments. A function has an operation of the
-// suite, and settings for its inputs and its result.
+// SPDX-License-Identifier: MIT
+// Pixel functions with parsed arguments. A function has an operation of the suite, and settings for its
+// inputs and its result.
 #pragma once
 
 #include "gdal/arguments.h"

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: MIT The cache of functions with parsed arguments and of their working memory. It
-// serves all threads of the process. After a fork, both processes continue with their own copy of the cache.
+// SPDX-License-Identifier: MIT
+// The cache of functions with parsed arguments and of their working memory. It serves all threads of the
+// process. After a fork, both processes continue with their own copy of the cache.
 #pragma once
 
 #include "core/host_memory.h"

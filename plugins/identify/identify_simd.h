@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: MIT The inner loops, compiled for every instruction set and selected at run time.
-// They process several pixels at once, one pixel in each SIMD lane.
+// SPDX-License-Identifier: MIT
+// The inner loops, compiled for every instruction set and selected at run time. They process several pixels
+// at once, one pixel in each SIMD lane.
 #pragma once
 
 #include "identify/identify.h"

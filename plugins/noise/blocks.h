@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: MIT Estimates the noise in square blocks of pixels, with one block in each SIMD
-// lane. Every sum adds one pixel after the other, so the result does not depend on the width of a register.
+// SPDX-License-Identifier: MIT
+// Estimates the noise in square blocks of pixels, with one block in each SIMD lane. Every sum adds one pixel
+// after the other, so the result does not depend on the width of a register.
 #pragma once
 
 #include "core/cube_view.h"

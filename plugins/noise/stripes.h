@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: MIT The inner loops of the scan for stripes, compiled for every instruction set
-// and selected at run time.
+// SPDX-License-Identifier: MIT
+// The inner loops of the scan for stripes, compiled for every instruction set and selected at run time.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,7 @@
-// SPDX-License-Identifier: MIT Reflectance without the effects of terrain, view and sun. A pixel has the
-// solar zenith ts and azimuth ps, the sensor zenith tv and azimuth pv, the slope b and the aspect A; w = pv -
-// ps. Reflectance is multiplied by these factors:
+// SPDX-License-Identifier: MIT
+// Reflectance without the effects of terrain, view and sun. A pixel has the solar zenith ts and azimuth ps,
+// the sensor zenith tv and azimuth pv, the slope b and the aspect A; w = pv - ps. Reflectance is multiplied
+// by these factors:
 //   cos i = cos(ts)cos(b) + sin(ts)sin(b)cos(ps-A)
 //   cosine      cos(ts)/cos(i)          scs         cos(b)cos(ts)/cos(i)
 //   minnaert    G cos(ts)/cos(i)        minnaert-g  G

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: MIT The kernels of the CUDA backend: the statistics of the blocks of a tile, and
-// the transform of pixels.
+// SPDX-License-Identifier: MIT
+// The kernels of the CUDA backend: the statistics of the blocks of a tile, and the transform of pixels.
 #pragma once
 
 #include "cuda/exact_sums.cuh"

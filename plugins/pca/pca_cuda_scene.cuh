@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: MIT The tiles of the workers of the CUDA backend. A tile is in a worker's own
-// buffer, or in a scene that stays on the device from one pass to the next.
+// SPDX-License-Identifier: MIT
+// The tiles of the workers of the CUDA backend. A tile is in a worker's own buffer, or in a scene that stays
+// on the device from one pass to the next.
 #pragma once
 
 #include "core/error.h"

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: MIT The max-tree of a plane, which has the connected components of the plane's
-// upper level sets, and its attribute filters.
+// SPDX-License-Identifier: MIT
+// The max-tree of a plane, which has the connected components of the plane's upper level sets, and its
+// attribute filters.
 #pragma once
 
 #include "profile/profile.h"

@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: MIT The fitting methods of regression, one class per method. A candidate is a
-// choice of the method's parameters. A class estimates held-out samples with all candidates, and fits the
-// model of one candidate.
+// SPDX-License-Identifier: MIT
+// The fitting methods of regression, one class per method. A candidate is a choice of the method's
+// parameters. A class estimates held-out samples with all candidates, and fits the model of one candidate.
 #pragma once
 
 #include "regression/train.h"

@@ -1,6 +1,7 @@
-// SPDX-License-Identifier: MIT Training of regressions. Groups of samples are divided into folds, and a model
-// is selected by held-out errors. The samples of each fold are estimated by models whose selection did not
-// use them. The final model has members and a domain.
+// SPDX-License-Identifier: MIT
+// Trains regressions: divides groups of samples into folds, and selects a model by held-out errors. The
+// samples of each fold are estimated by models whose selection did not use them. The final model has members
+// and a domain.
 #pragma once
 
 #include "core/cancel.h"

@@ -1,8 +1,8 @@
-// SPDX-License-Identifier: MIT The routines of BLAS and LAPACK that training uses, by their Fortran
-// interface. Every implementation has this interface (netlib's reference, OpenBLAS, BLIS, MKL); only some
-// have the C interface. Matrices are column-major. A stride, such as `lda`, is the distance between columns
-// in elements. Numbers are double, and integers have 32 bits. In the functions below, the result replaces the
-// last vector or matrix.
+// SPDX-License-Identifier: MIT
+// The routines of BLAS and LAPACK that training uses, by their Fortran interface. Every implementation has
+// this interface (netlib's reference, OpenBLAS, BLIS, MKL); only some have the C interface. Matrices are
+// column-major. A stride, such as `lda`, is the distance between columns in elements. Numbers are double, and
+// integers have 32 bits. In the functions below, the result replaces the last vector or matrix.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,7 @@
-// SPDX-License-Identifier: MIT The training problem on the CPU, for both solvers. Matrix products are divided
-// into blocks whose size does not depend on the number of threads. A BLAS computes each block on one thread.
-// Therefore the result does not depend on the number of threads.
+// SPDX-License-Identifier: MIT
+// The training problem on the CPU, for both solvers. Matrix products are divided into blocks whose size does
+// not depend on the number of threads. A BLAS computes each block on one thread. Therefore the result does
+// not depend on the number of threads.
 #pragma once
 
 #include "core/error.h"

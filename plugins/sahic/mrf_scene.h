@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: MIT Smooths a scene of any size with the Markov random field: the whole scene at
-// once if it fits in memory, otherwise tile by tile, with a halo.
+// SPDX-License-Identifier: MIT
+// Smooths a scene of any size with the Markov random field: the whole scene at once if it fits in memory,
+// otherwise tile by tile, with a halo.
 #pragma once
 
 #include "core/host_memory.h"

@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: MIT Applies (H'H + I)^-1 to a plane without a two-dimensional transform. The
-// result is exact except for rounding. An FFT along each line gives one tridiagonal system per frequency
-// along the lines,
+// SPDX-License-Identifier: MIT
+// Applies (H'H + I)^-1 to a plane without a two-dimensional transform. The result is exact except for
+// rounding. An FFT along each line gives one tridiagonal system per frequency along the lines,
 //   (3 + w) Y_j - Y_(j-1) - Y_(j+1) = R_j,   w = 2 - 2 cos(2 pi k/n).
 // Its solution is a filter along the column, made of a causal and an anticausal first-order filter with the
 // pole z = (d - sqrt(d^2 - 4))/2 <= 0.382, d = 3 + w.

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: MIT Brings the probabilities of another classifier into the form that the Markov
-// random field requires: cleaned, and with the spatial weights of a scene.
+// SPDX-License-Identifier: MIT
+// Brings the probabilities of another classifier into the form that the Markov random field requires:
+// cleaned, and with the spatial weights of a scene.
 #pragma once
 
 #include "sahic/sahic.h"

@@ -1,7 +1,8 @@
-// SPDX-License-Identifier: MIT Spectral-spatial classification after Z. Wu et al., "GPU Parallel
-// Implementation of Spatially Adaptive Hyperspectral Image Classification" (IEEE JSTARS 11(4), 2018). A
-// sparse multinomial logistic regression (MLR) on RBF features gives class probabilities pixel by pixel. A
-// Markov random field smooths them; its potential is a spatially adaptive vector total variation.
+// SPDX-License-Identifier: MIT
+// Spectral-spatial classification after Z. Wu et al., "GPU Parallel Implementation of Spatially Adaptive
+// Hyperspectral Image Classification" (IEEE JSTARS 11(4), 2018). A sparse multinomial logistic regression
+// (MLR) on RBF features gives class probabilities pixel by pixel. A Markov random field smooths them; its
+// potential is a spatially adaptive vector total variation.
 //
 // This header has the MLR model and its file, the class probabilities of a cube, and the smoothing. Training
 // is in sahic/lorsal.h.

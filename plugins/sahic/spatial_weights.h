@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: MIT Computes the weights a in the total variation of the Markov random field line
-// by line, and finds the valid pixels.
+// SPDX-License-Identifier: MIT
+// Computes the weights a in the total variation of the Markov random field line by line, and finds the valid
+// pixels.
 #pragma once
 
 #include "core/cube_view.h"

@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: MIT Reads the data that training needs from a scene in one scan: the scene's
-// greatest absolute value, the spectra of given pixels and, for a wrapping border, the scene's first line and
-// first sample.
+// SPDX-License-Identifier: MIT
+// Reads the data that training needs from a scene in one scan: the scene's greatest absolute value, the
+// spectra of given pixels and, for a wrapping border, the scene's first line and first sample.
 #pragma once
 
 #include "core/tile_plan.h"

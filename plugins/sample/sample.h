@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: MIT Splits labelled pixels at random into a training and a test set, or into
-// folds, class by class. It draws single pixels or whole patches of pixels.
+// SPDX-License-Identifier: MIT
+// Splits labelled pixels at random into a training and a test set, or into folds, class by class. It draws
+// single pixels or whole patches of pixels.
 #pragma once
 
 #include "core/label_class.h"
@@ -85,8 +86,8 @@ Split split(const std::vector<int64_t>& index, const std::vector<uint16_t>& valu
 /// the fewest pixels of the class; among equal folds, to the fold with the fewest pixels. The training pixels
 /// of a fold are drawn from all pixels outside its test set, by the shares of the options; a fraction of 1
 /// uses all of them. They are drawn pixel by pixel or by whole patches, as in split(), but no patch is kept
-/// for a test set. Throws Error like split(), and if a class has fewer patches (or pixels) than there are
-/// folds.
+/// for a test set. Throws Error like split(), and if all classes together have fewer patches (or pixels) than
+/// there are folds.
 std::vector<Split> folds(const std::vector<int64_t>& index, const std::vector<uint16_t>& value,
                          int64_t samples, int64_t lines, const std::vector<LabelClass>& classes,
                          const Options& options, int count, const std::vector<size_t>& patch = {});

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: MIT Reads the spectra of labelled pixels: the mean and the standard deviation of
-// each class, or every spectrum. A pass needs to read only the tiles that contain a labelled pixel.
+// SPDX-License-Identifier: MIT
+// Reads the spectra of labelled pixels: the mean and the standard deviation of each class, or every spectrum.
+// A pass needs to read only the tiles that contain a labelled pixel.
 #pragma once
 
 #include "core/tile_plan.h"

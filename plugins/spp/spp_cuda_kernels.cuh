@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: MIT SPP on one GPU, on raw device pointers. The CUDA module, the tests and the
-// benchmark use these functions.
+// SPDX-License-Identifier: MIT
+// SPP on one GPU, on raw device pointers. The CUDA module, the tests and the benchmark use these functions.
 //
 // All launches are asynchronous on `stream` and throw Error if they fail. Cubes are band-sequential and
 // packed: bands x lines x samples, single precision. The result for a pixel depends only on the values in its

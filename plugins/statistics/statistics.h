@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: MIT The statistics of many scenes together, and their file. Sums over pixels are
-// exact, so files can be merged, and scenes that were added can be removed again, without rounding errors.
+// SPDX-License-Identifier: MIT
+// The statistics of many scenes together, and their file. Sums over pixels are exact, so files can be merged,
+// and scenes that were added can be removed again, without rounding errors.
 //
 // stream::StatisticsScan adds the sums of blocks without rounding, but rounds inside a block. The same pixels
 // in other blocks, as in a part of the scene, would give sums with other last digits. In this file nothing is

@@ -1,7 +1,7 @@
-// SPDX-License-Identifier: MIT The ground cover of a synthetic scene: fractions of materials in each pixel. A
-// landscape depends only on its seed and on the coordinates of a pixel. It uses only additions,
-// multiplications and square roots in a fixed order, so the result does not depend on where a run of pixels
-// starts.
+// SPDX-License-Identifier: MIT
+// The ground cover of a synthetic scene: fractions of materials in each pixel. A landscape depends only on
+// its seed and on the coordinates of a pixel. It uses only additions, multiplications and square roots in a
+// fixed order, so the result does not depend on where a run of pixels starts.
 #pragma once
 
 #include "synth/hash.h"

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: MIT Constrained least squares of one pixel, from the p products E'x of the pixel x
-// with the p endmembers E.
+// SPDX-License-Identifier: MIT
+// Constrained least squares of one pixel, from the p products E'x of the pixel x with the p endmembers E.
 #pragma once
 
 #include "unmix/solve.h"

@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: MIT Estimates the signal subspace of a scene by HySime.
+// SPDX-License-Identifier: MIT
+// Estimates the signal subspace of a scene by HySime.
 //
 // J. M. Bioucas-Dias, J. M. P. Nascimento: Hyperspectral subspace identification, IEEE TGRS 46(8), 2008. The
 // noise of a band is the residual of its regression on all other bands (Algorithm 1). A direction belongs to

@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: MIT Code that the CPU and GPUs share for detections with groups of columns.
+// SPDX-License-Identifier: MIT
+// Code that the CPU and GPUs share for detections with groups of columns.
 #pragma once
 
 #include "detect/groups/groups.h"

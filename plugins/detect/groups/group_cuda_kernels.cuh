@@ -1,7 +1,7 @@
-// SPDX-License-Identifier: MIT The kernels for detections with a background per group. They gather the pixels
-// of each group. They compute means, sums of products, shrinkage, factors (which replace the products), the
-// targets' rows, and scores. All computations are in double precision, in an order that depends only on the
-// group's own pixels.
+// SPDX-License-Identifier: MIT
+// The kernels for detections with a background per group. They gather the pixels of each group. They compute
+// means, sums of products, shrinkage, factors (which replace the products), the targets' rows, and scores.
+// All computations are in double precision, in an order that depends only on the group's own pixels.
 #pragma once
 
 #include "detect/detect_cuda_kernels.cuh"

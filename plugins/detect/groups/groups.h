@@ -1,8 +1,9 @@
-// SPDX-License-Identifier: MIT Detection in a scene whose pixels are divided into groups with separate
-// backgrounds. A group is some columns of a pushbroom scanner, since its columns differ in calibration, or a
-// class of a map. Every pixel is scored against its own group, as if the group were a scene of its own
-// (pixel/pixel.h). For columns: D. R. Thompson et al.: Real-time remote detection and measurement for
-// airborne imaging spectroscopy: a case study with methane, Atmospheric Measurement Techniques 8, 2015.
+// SPDX-License-Identifier: MIT
+// Detection in a scene whose pixels are divided into groups with separate backgrounds. A group is some
+// columns of a pushbroom scanner, since its columns differ in calibration, or a class of a map. Every pixel
+// is scored against its own group, as if the group were a scene of its own (pixel/pixel.h). For columns: D.
+// R. Thompson et al.: Real-time remote detection and measurement for airborne imaging spectroscopy: a case
+// study with methane, Atmospheric Measurement Techniques 8, 2015.
 //
 // A column has few pixels for many bands, so its matrix is shrunk. z is a pixel minus the mean, with each
 // band scaled to a variance of 1 (divisor n). For cem, z is the pixel with each band scaled to a mean square

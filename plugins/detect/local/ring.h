@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: MIT The choice of the cheaper matrix for local RX, which all backends share. U has
-// the pixels of a ring minus their mean, one pixel per row.
+// SPDX-License-Identifier: MIT
+// The choice of the cheaper matrix for local RX, which all backends share. U has the pixels of a ring minus
+// their mean, one pixel per row.
 #pragma once
 
 #include "core/error.h"

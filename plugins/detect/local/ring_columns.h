@@ -1,8 +1,9 @@
-// SPDX-License-Identifier: MIT The bands x bands sums of local RX, for up to four pixels at once. The pixels
-// are below each other, so their windows and inner squares share most lines. A step moves all windows by one
-// sample, and updates the sums by the columns that enter or leave. The products of a column are computed
-// once, when the windows reach the column: for the lines that all inner squares share, and for the lines that
-// all windows share. These products are added to the sums, and later subtracted.
+// SPDX-License-Identifier: MIT
+// The bands x bands sums of local RX, for up to four pixels at once. The pixels are below each other, so
+// their windows and inner squares share most lines. A step moves all windows by one sample, and updates the
+// sums by the columns that enter or leave. The products of a column are computed once, when the windows reach
+// the column: for the lines that all inner squares share, and for the lines that all windows share. These
+// products are added to the sums, and later subtracted.
 //
 // A step of four pixels computes OUTER - 3 products that all four pixels use. In addition, each pixel needs
 // the products of the lines that not all pixels share, three lines in each of four columns. If both pixels of

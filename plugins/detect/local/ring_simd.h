@@ -1,6 +1,7 @@
-// SPDX-License-Identifier: MIT The inner loops of local RX with bands x bands sums. Products and sums are in
-// double precision, the factor is in single precision. The loops are compiled for every instruction set.
-// Their results do not depend on the width of a register.
+// SPDX-License-Identifier: MIT
+// The inner loops of local RX with bands x bands sums. Products and sums are in double precision, the factor
+// is in single precision. The loops are compiled for every instruction set. Their results do not depend on
+// the width of a register.
 #pragma once
 
 #include <algorithm>

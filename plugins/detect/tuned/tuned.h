@@ -1,7 +1,7 @@
-// SPDX-License-Identifier: MIT Mixture-tuned matched filtering: a matched filter (MF) in components whose
-// noise has a variance of 1 (MNF), and the infeasibility, the distance of a pixel from the mixtures of target
-// and background. y and t are the pixel and the target in the first K components. The components' eigenvalues
-// l are (signal + noise) / noise:
+// SPDX-License-Identifier: MIT
+// Mixture-tuned matched filtering: a matched filter (MF) in components whose noise has a variance of 1 (MNF),
+// and the infeasibility, the distance of a pixel from the mixtures of target and background. In the first K
+// components, y is the pixel and t the target. The components' eigenvalues l are (signal + noise) / noise:
 //   MF = sum(t_k y_k / l_k) / sum(t_k^2 / l_k)
 //   a = MF, limited to 0..1;  v_k = (1 - a)^2 max(l_k - 1, 0) + 1
 //   infeasibility = sqrt(mean_k (y_k - a t_k)^2 / v_k)
