@@ -130,8 +130,8 @@ std::string csv(const std::vector<Result>& folds, const Summary& summary);
 /// Returns the confusion matrix and its measures as text for users. Accuracies and F1 are in per cent; kappa
 /// is a ratio.
 std::string text(const Result& result);
-/// Returns CSV (RFC 4180) with one row per reference class: its row of the confusion matrix, its numbers of
-/// reference and map pixels, its accuracies with their intervals, and F1.
+/// Returns CSV (RFC 4180) with one row per class: its row of the confusion matrix, its numbers of reference
+/// and map pixels, its accuracies with their intervals, and F1.
 std::string csv(const Result& result);
 
 } // namespace hsi::accuracy

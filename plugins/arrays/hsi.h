@@ -16,8 +16,8 @@
  *   hsi_result_free(result);
  *
  * All functions are thread-safe, and several calls may run at once. They do not print, end the process, set
- * signal handlers or change the environment. The comments below
- * name the memory that the caller must free; all other memory belongs to the library.
+ * signal handlers or change the environment. The comments below name the memory that the caller must free;
+ * all other memory belongs to the library.
  */
 #pragma once
 

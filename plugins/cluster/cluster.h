@@ -127,7 +127,7 @@ class Clustering {
 };
 
 /// Makes an operation that assigns every pixel of a scene to the nearest of these centres. The scene needs
-/// the same number of bands. The output is the one of Clustering::labels().
+/// the same number of bands. The output has the form of Clustering::labels().
 std::unique_ptr<stream::Operation> make_assignment(const Centres& centres, Distance distance);
 
 /// Returns the passes of a clustering of this scene, with their names, for plans.

@@ -3,9 +3,11 @@
 //
 // Per pixel, over nb bands (Delgado et al., IEEE JSTARS 9(2), 2016, equations 6 to 8, and customary
 // measures):
-//   nrmse  = sqrt( sum (t_i - s_i)^2 / sum (s_i - mean s)^2 ); 0 if s = t, infinite if s is flat and t
-//   differs maxsde = max_i nb |s_i - t_i| / sum |s_i| sad    = angle between s and t, degrees rmse   = sqrt(
-//   sum (t_i - s_i)^2 / nb ) maxabs = max_i |s_i - t_i|
+//   nrmse  = sqrt( sum (t_i - s_i)^2 / sum (s_i - mean s)^2 ); 0 if s = t; infinite if s != t and s is flat
+//   maxsde = max_i nb |s_i - t_i| / sum |s_i|
+//   sad    = angle between s and t, degrees
+//   rmse   = sqrt( sum (t_i - s_i)^2 / nb )
+//   maxabs = max_i |s_i - t_i|
 // Per band: ssim (Wang et al., IEEE TIP 13(4), 2004: Gaussian window 11x11, sigma 1.5, K1 = 0.01, K2 = 0.03,
 // dynamic range of s in that band) and sr, the simplification ratio: the flat zones of t divided by the flat
 // zones of s. Otsu's threshold divides a band into two phases; a flat zone is a 4-connected component of

@@ -4,8 +4,8 @@
 // corrected by the difference:
 //
 //   difference  z_j is the sum of the steps up to column j. A step is the median over the lines of x_j - x_i,
-//               where i is the previous usable column (0 with fewer than 20 pairs of valid pixels).
-//               Result: x + M - z
+//               where i is the previous usable column. With fewer than 20 pairs of valid pixels, the step
+//               is 0. Result: x + M - z
 //   ratio       the same with ln x of positive values; result: x exp(M - z)
 //   moment      z_j is the mean of the column, s its standard deviation, and S the low pass of s.
 //               Result: (x - z) S/s + M

@@ -60,7 +60,7 @@ class ScoreRanking final : public stream::GatheringSink {
 };
 
 /// Returns the worst double that rounds, in single precision, to `score` or to a better score. Pixels can
-/// then be compared in double precision: a score reaches the returned value exactly if its rounded value
+/// then be compared in double precision: a score reaches the returned value if and only if its rounded value
 /// reaches `score`.
 double edge_of(float score, bool small_is_best);
 

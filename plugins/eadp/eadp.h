@@ -78,8 +78,8 @@ std::vector<double> fed_taus(double time, int cycles);
 /// Returns the coefficients a_0..a_n of the product of (1 + tau_j A) over all cycles, in Chebyshev
 /// polynomials of I + tau_max A; n = steps x cycles.
 std::vector<double> fed_coefficients(double time, int cycles);
-/// Returns the coefficients of exp(T A) in the same polynomials. The series is truncated where the remaining
-/// terms are below `tolerance`, and the sum of the coefficients remains 1.
+/// Returns the coefficients of exp(T A) in the polynomials of fed_coefficients(). The series is truncated
+/// where the remaining terms are below `tolerance`, and the sum of the coefficients remains 1.
 std::vector<double> exact_coefficients(double time, double tolerance);
 
 /// One run of the recurrence, and the coefficients of the copies that it computes.
@@ -99,7 +99,7 @@ int64_t gradient_halo(const Options& options);
 /// Returns the weights of the Gaussian at offsets 0..radius. The weights over -radius..radius sum to 1.
 std::vector<double> gaussian_weights(double sigma);
 /// Returns the number of pixels beyond a tile on which its diffused core depends: gradient_halo() plus the
-/// degrees of all `stages`, which one pass runs.
+/// degrees of all `stages`. One pass runs these stages.
 int64_t halo_of(const Options& options, const std::vector<Stage>& stages);
 
 // --- the contrast

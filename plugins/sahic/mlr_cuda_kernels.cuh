@@ -108,8 +108,8 @@ void launch_right_side(int64_t samples, int outputs, double beta, const double* 
 /// classes. `turned` has the previous weights; y replaces them.
 void launch_shifted(int64_t d, int outputs, double beta, const double* values, const double* next,
                     double* turned, cudaStream_t stream);
-/// Computes v = soft(w - m, threshold), where m is `multiplier` and soft() moves values towards 0 by the
-/// threshold. Then sets m to (v - (w - m)) / growth, for a penalty that grows by this factor.
+/// Computes v = soft(w - m, threshold), where m is `multiplier` and soft() moves values towards 0 by at most
+/// the threshold. Then sets m to (v - (w - m)) / growth, for a penalty that grows by this factor.
 void launch_soft(int64_t count, double threshold, double growth, const double* w, double* v,
                  double* multiplier, cudaStream_t stream);
 /// Computes the objective: out = sum of losses + lambda |v|_1. The order of additions is fixed.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The MRF's ADMM on one device. The mathematics are described in mrf_cpu.cpp. An iteration has four launches.
+// The MRF's ADMM on one device. The mathematics is described in mrf_cpu.cpp. An iteration has four launches.
 // The first launch computes edges, q, multipliers and the right side of the linear system. Then follow an FFT
 // along each line, the recursive filter down each column of the spectrum, and the inverse FFT. A float2 has
 // the values of two classes. Such a pair is one complex transform, and one thread processes it.

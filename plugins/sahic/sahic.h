@@ -112,7 +112,8 @@ struct SpectralOptions {
     std::vector<float> first_line, first_sample;
 };
 
-/// The operation that computes these outputs. Invalid pixels are NaN, except for their weight, which is 1.
+/// The operation that computes the outputs of SpectralOptions. Invalid pixels are NaN, except for their
+/// weight, which is 1.
 class SpectralPass : public stream::Operation {
   public:
     SpectralPass(std::shared_ptr<const MlrModel> model, SpectralOptions options, int64_t samples,
@@ -230,7 +231,7 @@ class Backend {
                                                              int64_t lines) = 0;
     virtual std::unique_ptr<MrfSolver> make_mrf_solver(const MrfOptions& options,
                                                        const MrfLimits& limits) = 0;
-    /// Returns whether make_joint_mrf_solver() is supported.
+    /// Returns true if the backend supports make_joint_mrf_solver().
     virtual bool joins() const { return false; }
     /// Creates a solver with which all processes that have this shared memory solve one problem together.
     virtual std::unique_ptr<MrfSolver> make_joint_mrf_solver(const MrfOptions&, const MrfLimits&,

@@ -69,8 +69,8 @@ class DrawUnmixing : public Unmixing {
 
 /// Creates the operation. Output 0 has the mean fraction of each class. For nnls, fractions are abundances
 /// divided by their sum, and an additional last band has the mean of this sum. If requested, the next outputs
-/// are the standard deviations of these bands (NaN for fewer than two realisations), and the mean of the root
-/// mean square errors. A pixel is invalid if a value is not finite, if all are zero, or if a standard
+/// are the standard deviations of the fractions (NaN for fewer than two realisations), and the mean of the
+/// root mean square errors. A pixel is invalid if a value is not finite, if all are zero, or if a standard
 /// deviation is negative or not finite. \throws Error like normalised(), and if the spectra of all
 /// realisations are linearly dependent.
 std::unique_ptr<DrawUnmixing> make_draws(const Endmembers& library, const Classes& classes,

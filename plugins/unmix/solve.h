@@ -307,8 +307,9 @@ class ActiveSet {
         m_team.sync();
     }
 
-    /// Computes the point from which solve() starts: removes endmembers from the passive set until all
-    /// abundances in it are positive.
+    /// Computes the first feasible point. It is the minimiser with all endmembers or, if abundances must be
+    /// at least 0, with a passive set from which endmembers were removed until all its abundances are
+    /// positive.
     HSI_HOST_DEVICE void start() {
         for (int k = m_team.lane(); k < m_problem.size; k += Team::lanes)
             m_space.state[k] = passive;

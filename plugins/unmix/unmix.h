@@ -67,11 +67,11 @@ struct Independence {
 /// If Independence::distance is at least this value, abundances are accurate.
 inline constexpr double safe_distance = 1e-4;
 
-/// Returns the independence of the columns of E. For scls and fcls, E has an additional row with the length
-/// of the longest column, which distinguishes endmembers that differ only in brightness. Throws an Error that
-/// names the spectrum if its distance is 1e-6 or less. This covers duplicate endmembers, a zero endmember for
-/// ucls and nnls, and more endmembers than bands. Also throws if a value is not finite or if there are no
-/// endmembers.
+/// Returns the independence of the columns of E. For scls and fcls, E gets an additional row whose values are
+/// all the length of the longest column. This row distinguishes endmembers that differ only in brightness.
+/// Throws an Error, which names the endmember, if its distance is 1e-6 or less. This covers duplicate
+/// endmembers, a zero endmember for ucls and nnls, and more endmembers than bands. Also throws if a value is
+/// not finite or if there are no endmembers.
 Independence check_endmembers(const Endmembers& endmembers, Method method);
 
 struct Options {
