@@ -55,7 +55,8 @@ class CandidatePool {
         Position position;
         const float* spectrum = nullptr; ///< one value per band
     };
-    /// Adds `count` pixels on all threads of a team. of(i) returns pixel i and is called once, on any thread.
+    /// Adds `count` pixels on all threads of a team. of(i) returns pixel i; it is called once for each i, on
+    /// any thread.
     void add(int64_t count, const std::function<Candidate(int64_t)>& of, Team& team);
     const Position& position(int64_t i) const { return m_position[static_cast<size_t>(i)]; }
     std::vector<float> spectrum(int64_t i) const;

@@ -53,7 +53,8 @@ struct Centres {
 };
 
 struct Result {
-    /// The label of a pixel is the nearest of these centres. For angles, centres have unit length.
+    /// The final centres. The label of a pixel is 1 + the index of the nearest centre. For angles, centres
+    /// have unit length.
     Centres centres;
     /// For angles: mean |x| of each cluster's pixels. For an empty cluster: mean |x| of all valid pixels.
     std::vector<double> length;
@@ -94,7 +95,8 @@ class Clustering {
     /// `source` must outlive this object. make_pass() returns the options of each pass, with its memory.
     Clustering(const stream::CubeSource& source, const Options& options, MakePass make_pass);
     /// Clusters on a device, in the memory from Backend::make_scene(). `device` may be null, and must be null
-    /// with several ranks; the CPU then does the work. Labels, iterations and centres are the same on both.
+    /// with several ranks; the CPU then does the work. Labels, iterations and centres are the same on the CPU
+    /// and on devices.
     Clustering(const stream::CubeSource& source, const Options& options, MakePass make_pass,
                std::unique_ptr<DeviceScene> device);
     ~Clustering();

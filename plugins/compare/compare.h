@@ -9,8 +9,8 @@
 //   rmse   = sqrt( sum (t_i - s_i)^2 / nb )
 //   maxabs = max_i |s_i - t_i|
 // Per band: ssim (Wang et al., IEEE TIP 13(4), 2004: Gaussian window 11x11, sigma 1.5, K1 = 0.01, K2 = 0.03,
-// dynamic range of s in that band) and sr, the simplification ratio: the flat zones of t divided by the flat
-// zones of s. Otsu's threshold divides a band into two phases; a flat zone is a 4-connected component of
+// dynamic range of s in that band) and sr, the simplification ratio: the number of flat zones of t divided by
+// that of s. Otsu's threshold divides a band into two phases; a flat zone is a 4-connected component of
 // either phase.
 //
 // Operations read a cube of 2 nb bands: the bands of s, then the bands of t (stream::StackedSource). If

@@ -73,11 +73,11 @@ struct SimdKernels {
     /// Writes block_pixels spectra of `height` values to z, each minus its mean. inverse[i] = 1 / sqrt(sum of
     /// the squares of column i of z), or 0 if this sum is below 1e-12 height.
     void (*centre)(const double* spectra, int height, double* z, double* inverse);
-    /// Adds the fits of a feature to scores and depths. products: of block_pixels centred spectra with the
-    /// centred L. inverse: from centre(). F = product * inverse * line.fit, at most 1, and D = product *
-    /// line.depth; both are 0 if the product is not above 0 or inverse is 0. scores += weight F (how = 0),
-    /// weight D (how = 1) or weight F D (how = 2), and depths += weight D. If F or D is less than `line`
-    /// requires, score and depth become minus infinity.
+    /// Adds the fits of a feature to scores and depths. products: the products of block_pixels centred
+    /// spectra with the centred L. inverse: 1 / length of these spectra, from centre(). F = product * inverse
+    /// * line.fit, at most 1, and D = product * line.depth; both are 0 if the product is not above 0 or
+    /// inverse is 0. scores += weight F (how = 0), weight D (how = 1) or weight F D (how = 2), and depths +=
+    /// weight D. If F or D is less than `line` requires, score and depth become minus infinity.
     void (*add_fit)(const double* products, const double* inverse, const FitLine& line, int how,
                     double* scores, double* depths);
     /// y: `components` rows of block_pixels values. t, weights and signal: one value per component. Computes

@@ -155,8 +155,8 @@ enum class Way {
     written,       ///< The whole scene is one tile, and its bands are written as they are finished.
     /// The whole scene is one tile, processed in two passes. The first pass is a scan that diffuses the
     /// components and keeps the copies in the memory where they were computed. In the second pass, the
-    /// operation of make_kept_output() writes the profile tile by tile, on any number of workers. The input
-    /// of the second pass is the components, and its copies are the copies of the last scan.
+    /// operation of make_kept_output() writes the profile tile by tile, on any number of workers. The second
+    /// pass reads the components again, and takes the copies that the last scan has kept.
     kept,
     one_tile, ///< the whole scene as one tile
     tiles     ///< tiles with their halo, one thread per tile

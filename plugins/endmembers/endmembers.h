@@ -61,7 +61,7 @@ struct Extraction {
     std::vector<Endmember> members;
     std::vector<std::string> warnings; ///< warnings for the user
     std::vector<stream::PassReport> passes;
-    /// Y was kept in memory; otherwise each search of the pixels reads the scene again.
+    /// true: y was kept in memory. false: each search through the pixels has read the scene again.
     bool in_memory = false;
     int looks = 0;                    ///< number of searches through the y of all pixels
     int sweeps = 0, replacements = 0; ///< used by N-FINDR

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Converts radiance to the enhancement of a gas (ppm m), with a separate background for each group of columns
 // of the scanner. The symbols are: k, the unit absorption (1/ppm m, negative); x, a pixel; m and C, the mean
-// and the covariance (divided by n) of the group's pixels in the statistics; V, the shrinkage; M = (1-V) C +
-// V diag C.
+// and the covariance (divisor n) of the group's n pixels in the statistics; V, the shrinkage; M = (1-V) C + V
+// diag C.
 //   mf         t = k m (by bands),  w = M^-1 t,  a = (x-m)'w/(t'w)
 //   lognormal  the same for ln x, with t = k
 //   mag1c      K = 1e5 k;  r = x'm/(m'm);  t = K m, w = M^-1 t, q = t'w;  a = max(0, (x-m)'w/(r q))

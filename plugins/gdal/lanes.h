@@ -16,7 +16,8 @@ namespace hsi::plugin {
 struct Lane {
     std::shared_ptr<const Function> function;
     int64_t capacity = 0; ///< maximum number of pixels
-    /// Number of pixels of the current slice; bands are packed, as operations expect tiles.
+    /// Number of pixels of the current slice. Its bands are packed, because operations expect tiles in this
+    /// layout.
     int64_t count = 0;
     HostBuffer<float> in; ///< [band][count]
     std::vector<HostBuffer<float>> out;

@@ -46,7 +46,7 @@ struct Reference {
     std::vector<double> spectrum; ///< one value per band; NaN: missing
 };
 
-/// The groups and rules of a rule file that are used.
+/// The user's choice of groups and rules from a rule file.
 struct Choice {
     std::vector<size_t> groups; ///< groups whose map is requested; empty: all groups
     std::vector<size_t> rules;  ///< rules to use; empty: all rules

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Spectral indices: expressions over a spectrum, at the bands of a scene. indices.csv is the catalogue, with
-// the paper of each index.
+// Computes spectral indices, which are expressions over the spectrum of a pixel, from the bands of a scene.
+// The catalogue of indices, with the paper of each index, is indices.csv.
 //
 // A wavelength C is replaced by bands of a scene in one of four ways:
 //   nearest   the nearest band within `tolerance` nm; if two bands are equally near, the first in the file

@@ -23,8 +23,9 @@
 
 namespace hsi::noise {
 
-/// Standard deviations of each band: `noise` of the noise, and `residual` of the regression's residual,
-/// before the noise of the other bands is removed. Without a regression, both are equal. NaN if missing.
+/// Standard deviations, one per band; NaN if missing. `noise`: of the noise. `residual`: of the regression's
+/// residual, which also contains the noise of other bands. Methods without a regression set both to the same
+/// values.
 struct Noise {
     std::vector<double> noise, residual;
     bool regularised = false; ///< true if 1e-10 was added to the diagonal of the correlation matrix
@@ -59,7 +60,8 @@ struct BlockNoise : Noise {
 };
 
 struct Stripes {
-    /// Standard deviation of the differences between columns and their neighbours.
+    /// Standard deviation of the offsets of columns (stripes), one per band. It is estimated from the
+    /// differences of columns from the mean of their two neighbours, without the noise in these differences.
     std::vector<double> stripe;
     std::vector<double> share; ///< fraction of columns that differ by more than 5 standard errors
 };

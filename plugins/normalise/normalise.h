@@ -165,7 +165,8 @@ struct PixelCounts {
     void add(const PixelCounts& other);
 };
 
-/// A scan for the fit. Its results are complete after run_pass(). Tiles are whole blocks.
+/// A scan that computes the sums for a fit. Its results are complete after run_pass(). Tiles consist of whole
+/// blocks.
 class FitScan : public stream::Operation {
   public:
     virtual const PixelCounts& counts() const = 0;

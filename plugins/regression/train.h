@@ -44,13 +44,14 @@ struct TrainOptions {
 /// Returns the selected rows of a matrix.
 std::vector<double> chosen_rows(const std::vector<double>& matrix, size_t columns,
                                 const std::vector<size_t>& rows);
-/// Returns the fold of every group, counted from 0. Groups are processed in the order of their random words.
-/// Each group is assigned to the fold with the fewest samples. There are at most as many folds as groups.
+/// Returns the fold of every group, counted from 0. In a random order that depends on the seed, each group is
+/// assigned to the fold that has the fewest samples so far. There are at most as many folds as groups.
 std::vector<int> folds_of(const std::vector<int>& group, int folds, uint64_t seed);
 /// Returns 1 for each group with which member d is trained, otherwise 0. These are the ceil(share * groups)
 /// groups with the lowest random words.
 std::vector<char> member_groups(int groups, double share, int64_t d, uint64_t seed);
-/// Returns the `most` samples with the lowest random words, in rising order of their index.
+/// Chooses `most` of the samples at random, by the lowest random words of the seed. Returns their indices in
+/// rising order.
 std::vector<size_t> thinned(size_t samples, size_t most, uint64_t seed);
 
 struct TrainResult {

@@ -64,7 +64,8 @@ class DeviceMrf {
     ~DeviceMrf();
     static uint64_t bytes(const MrfLimits& limits);
 
-    /// Copies packed host arrays, as described in MrfProblem. Pinned memory makes the copies fast.
+    /// Copies the arrays of the problem from the host to the device. The copies are faster if the arrays are
+    /// in pinned memory.
     void upload(const MrfProblem& problem, cudaStream_t stream);
     /// Runs the iterations first .. first + count - 1 of MrfOptions::iterations as separate launches.
     void iterate(int first, int count, cudaStream_t stream);

@@ -191,7 +191,8 @@ class MrfSolver {
     /// Solves the problem. `q` is [class][line][sample], as the iteration leaves it (values may be slightly
     /// negative). Invalid pixels have finite values. Throws Cancelled.
     virtual MrfResiduals solve(const MrfProblem& problem, float* q, const CancelFlag* cancel) = 0;
-    /// solve() calls this function on its own thread with the fraction of the iterations that are done.
+    /// solve() calls this function, on the thread that has called solve(), with the fraction of the
+    /// iterations that are done.
     std::function<void(double)> progress;
 };
 
@@ -220,8 +221,8 @@ void project_on_simplex(float* q, int classes, int64_t stride, int64_t count);
 struct LorsalOptions;
 struct LorsalResult;
 
-/// All computations, on the CPU or on devices (hsi_cuda_sahic.so). make_cpu_backend() is in sahic/lorsal.h,
-/// because training needs a BLAS.
+/// Trains models, and creates operations and solvers, on the CPU or on devices (hsi_cuda_sahic.so).
+/// make_cpu_backend() is in sahic/lorsal.h, because training needs a BLAS.
 class Backend {
   public:
     virtual ~Backend() = default;

@@ -68,10 +68,10 @@ class Patches {
 /// Splits labelled pixels. `index` has line * samples + sample of every labelled pixel in rising order;
 /// `value` has its class. Without a minimum distance, training pixels are drawn at random from the class, and
 /// all others are test pixels. With a minimum distance, the training pixels of a class are compact patches
-/// that grow around drawn pixels. Scattered training pixels would leave no test pixel. Test pixels that are
-/// too close to a training pixel (Euclidean distance between pixel centres) are left out of both sets. The
-/// same seed gives the same split on every computer. Throws an Error that names the class and its number of
-/// pixels if a class has fewer pixels than requested, or if no test pixel remains.
+/// that grow around drawn pixels, because scattered training pixels would leave no test pixel. Test pixels
+/// that are too close to a training pixel (Euclidean distance between pixel centres) are left out of both
+/// sets. The same seed gives the same split on every computer. Throws an Error that names the class and its
+/// number of pixels if a class has fewer pixels than requested, or if no test pixel remains.
 ///
 /// `patch` has the patch of every pixel, as numbered by Patches. If it is empty, pixels are drawn one by one.
 /// Otherwise, whole patches are drawn in random order until the class has at least the requested number of

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Transforms of single spectra, also as an operation on the pixels of a scene. Each value is computed in
-// double precision. The result for a pixel depends only on this pixel, so results do not depend on tiles or
-// threads.
+// Transforms single spectra, and the spectra of a scene. Each value is computed in double precision. The
+// result for a pixel depends only on this pixel, so results do not depend on tiles or threads.
 //
 // R. J. Barnes, M. S. Dhanoa, S. J. Lister: Standard normal variate transformation and de-trending of
 // near-infrared diffuse reflectance spectra, Applied Spectroscopy 43(5), 1989. P. Geladi, D. MacDougall, H.

@@ -61,8 +61,8 @@ std::unique_ptr<stream::Operation> make_band_displacement(double centroid);
 /// Returns the instruction set of the CPU backend's SIMD code ("AVX2", "AVX3", "SSE4" ...).
 const char* simd_target();
 
-/// The displacement, on the CPU or on devices (hsi_cuda_spp.so). The centroid comes from an earlier scan on
-/// the CPU (stream::StatisticsScan), during which a device starts.
+/// Creates the displacement on the CPU or on devices (hsi_cuda_spp.so). Its centroid comes from an earlier
+/// scan on the CPU (stream::StatisticsScan). The device starts while this scan runs.
 class Backend {
   public:
     virtual ~Backend() = default;

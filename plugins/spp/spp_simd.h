@@ -39,8 +39,8 @@ struct SimdKernels {
     void (*squared_distances)(const float* centre, const float* const* neighbour, int rows, int columns,
                               ptrdiff_t stride, int bands, int64_t count, float* result,
                               ptrdiff_t result_stride);
-    /// Computes angle[i] = 2 asin(sqrt(squared[i])/2) in radians, times weight[i] = beta * mask_a[i] *
-    /// mask_b[i].
+    /// Computes weight[i] = beta * mask_a[i] * mask_b[i], and angle[i] = 2 asin(sqrt(squared[i])/2) *
+    /// weight[i], an angle in radians times its weight.
     void (*weighted_angles)(const float* squared, const float* mask_a, const float* mask_b, float beta,
                             int64_t count, float* angle, float* weight);
     /// Adds term[i] to sum[i].

@@ -76,8 +76,8 @@ std::string to_json(const Model& model);
 /// problem.
 Model from_json(const std::string& text, const std::string& name);
 Model read_model(const std::string& path);
-/// Returns the support vector machine in the format of LIBSVM's svm_load_model, with all digits. Features are
-/// scaled, and the index is the feature + 1.
+/// Returns the support vector machine in the format of LIBSVM's svm_load_model, with all digits. The features
+/// are scaled, and feature f has the index f + 1.
 std::string to_libsvm(const Model& model);
 
 struct ClassifyOptions {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Detects known spectra and anomalous pixels. Each pixel is scored alone or against one background.
-// x is a pixel, t a target's spectrum, m and C the mean and the covariance (divided by n - 1) of the
-// background, R = sum x x' / n its correlation matrix:
+// Detects known spectra and anomalous pixels. Each pixel is scored alone or against one background. x is a
+// pixel, and t a target's spectrum. The background's n pixels have the mean m, the covariance C (divisor n -
+// 1) and the correlation matrix R = sum x x' / n:
 //   sam  2 atan2(|u - v|, |u + v|), u = x/|x|, v = t/|t|, in radians; 0 where rounding hides the difference
 //   sid  sum (p - q)(ln p - ln q), p = x+ / sum x+, q = t+ / sum t+, x+ = max(x, 1e-6 max x)
 //   mf   (t-m)'C^-1(x-m) / (t-m)'C^-1(t-m)
@@ -180,7 +180,8 @@ struct Conditioning {
 
 /// Computes the shrinkage with the least expected squared error. O. Ledoit, M. Wolf: A well-conditioned
 /// estimator for large-dimensional covariance matrices, Journal of Multivariate Analysis 88(2), 2004 (Lemma
-/// 3.2 to 3.5). The shrinkage is min(b, d) / d, with S, the covariance divided by n,
+/// 3.2 to 3.5). The shrinkage is min(b, d) / d. S is the covariance with the divisor n, and s the mean of its
+/// diagonal:
 ///   d = |S - s I|^2,  b = 1/n^2 sum |z z' - S|^2 = (sum |z|^4 / n - |S|^2) / n,  z = x - m
 /// cem uses R instead of S, and z = x. Constant bands are excluded (except for cem). Results have the same
 /// bits for any tiles, threads and ranks. GroupShrinkageScan (detect/groups/groups.h) computes the shrinkage
