@@ -12,7 +12,8 @@ namespace hsi::accuracy {
 
 using Class = hsi::LabelClass; ///< Only its members value and name are used here.
 
-/// A fraction with its 95 % confidence interval; all NaN if the denominator is 0.
+/// A measure with its 95 % confidence interval, from `low` to `high`. All three are NaN if the measure is
+/// undefined, such as a fraction whose denominator is 0.
 struct Estimate {
     double value = 0, low = 0, high = 0;
 };
@@ -45,24 +46,28 @@ struct Result {
     int64_t at(size_t reference, size_t map) const { return matrix[reference * classes.size() + map]; }
 };
 
-/// Counts pairs of classes; classes are added when they first occur.
+/// Counts the pixels of every pair of reference class and map class. The table of counts grows when a class
+/// first occurs.
 class Confusion {
   public:
-    /// `map_classes` and `reference_classes`: the names in the files. If every class that occurs on both
-    /// sides has a name, classes are matched by name (map and reference may number them differently),
-    /// otherwise by value. `map_none` and `reference_none`: the values of pixels without a class or a label.
+    /// `map_classes` and `reference_classes`: the names in the files. result() matches the classes by name if
+    /// three conditions hold. Every class of the labelled pixels has a name in its file, no file uses a name
+    /// for two of these classes, and at least one name occurs in both files. The files may then number the
+    /// classes differently. Otherwise, classes are matched by value. `map_none`: the value of map pixels
+    /// without a class. `reference_none`: the value of reference pixels without a label.
     Confusion(std::vector<Class> map_classes, std::vector<Class> reference_classes, uint16_t map_none = 0,
               uint16_t reference_none = 0)
         : m_map(std::move(map_classes)), m_reference(std::move(reference_classes)), m_map_none(map_none),
           m_reference_none(reference_none) {}
-    /// Adds `count` pixels. Pixels whose mask is 0 are excluded; `mask` may be null.
+    /// Adds `count` pixels. Pixels whose mask is 0 only increase Result::masked; `mask` may be null. \throws
+    /// Error if the map or the reference has more than 4096 classes.
     void add(const uint16_t* map, const uint16_t* reference, const uint16_t* mask, int64_t count);
     /// Returns the result. Throws Error if no labelled pixel has a class. `unclassified_are_errors`: labelled
     /// pixels without a class in the map lower the accuracies of their class; otherwise they are only
     /// counted.
     Result result(bool unclassified_are_errors) const;
-    /// Returns true if result() matches classes by name, and a class has different values in map and
-    /// reference.
+    /// Returns true if result() matches classes by name and at least one of these classes has different
+    /// values in map and reference.
     bool renumbered() const;
 
   private:
@@ -77,7 +82,7 @@ class Confusion {
     int64_t m_unlabelled = 0, m_alarms = 0, m_masked = 0;
 };
 
-/// Returns Wilson's 95 % interval for k of n.
+/// Returns k / n with Wilson's 95 % confidence interval for a proportion.
 Estimate wilson(int64_t k, int64_t n);
 
 /// Mean and standard deviation (denominator n - 1) of a measure over the folds in which it is defined.
@@ -100,17 +105,19 @@ struct Summary {
     std::vector<ClassSpread> by_class;
 };
 
-/// Gives classes of several results with the same name the same number: that of the first result that has the
-/// name. A class without a name gets the name that its number has in other results. If a result has a name
-/// twice, names are ambiguous, and all classes are unchanged. Returns true if numbers were changed. Throws
-/// Error if a class without a name could be several classes; the message calls a result `part`.
+/// Gives all classes of the same name the same number: the number in the first result that contains the name.
+/// A class without a name gets the name that its number has in other results. If two classes of a result have
+/// the same name, the names are ambiguous, and all classes remain unchanged. Returns true if a number was
+/// changed. Throws Error if the other results have several names for the number of a class without a name;
+/// the message calls each result a `part`.
 bool unite_classes(std::vector<Result>& folds, const std::string& part = "fold");
 
-/// Returns the result over the pixels of all parts: adds the matrices. All parts must treat unclassified
-/// pixels in the same way. Classes are matched as by unite_classes(). Throws Error as unite_classes() does.
+/// Adds the matrices and counts of all parts, and returns the result for their pixels together. All parts
+/// must treat unclassified pixels in the same way. unite_classes() matches the classes first, and may throw
+/// Error. Classes that then have equal numbers but different names get different numbers.
 Result join(std::vector<Result> parts);
 
-/// Returns the mean and standard deviation of `values`, in which NaN marks a missing value.
+/// Returns the mean and standard deviation of those `values` that are not NaN.
 Spread spread(const std::vector<double>& values);
 Summary summarize(const std::vector<Result>& folds);
 
@@ -120,10 +127,11 @@ std::string text(const std::vector<Result>& folds, const Summary& summary);
 /// the measures of all pixels, then producer's accuracy, user's accuracy and F1 of each class.
 std::string csv(const std::vector<Result>& folds, const Summary& summary);
 
-/// Returns a table for users. Values are in per cent, except kappa, which is a ratio.
+/// Returns the confusion matrix and its measures as text for users. Accuracies and F1 are in per cent; kappa
+/// is a ratio.
 std::string text(const Result& result);
-/// Returns the confusion matrix with margins and accuracies as CSV (RFC 4180), with class names in quotes if
-/// needed.
+/// Returns CSV (RFC 4180) with one row per class: its row of the confusion matrix, its numbers of reference
+/// and map pixels, its accuracies with their intervals, and F1.
 std::string csv(const Result& result);
 
 } // namespace hsi::accuracy

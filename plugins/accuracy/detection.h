@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Assesses scores of a detector with known targets: exact receiver operating characteristics and precision
-// for any number of pixels. Only the distinct scores of targets are stored. Background pixels between two of
-// these scores do not change Pd, so it is enough to count them.
+// for any number of pixels. Only the distinct scores of targets are stored. Pd changes only at these scores.
+// The background pixels between two of them therefore need to be counted, but not stored.
 //
-//   Pd = TP / P (recall), Pfa = FP / N, precision = TP / (TP + FP) of the pixels with score t or a better one
-//   AUC = (pairs of target and background in the right order + half of the equal ones) / (P N)
-//   average precision = sum over the distinct scores, best first, of (rise of Pd) * precision
+//   Pd = TP / P (recall), Pfa = FP / N, precision = TP / (TP + FP), for the pixels with score t or better
+//   AUC = (pairs of a target and a background pixel in which the target's score is better
+//          + half of the pairs with equal scores) / (P N)
+//   average precision = sum of (rise of Pd) * precision over the distinct scores of targets, best first
 //
 // The AUC is that of Mann and Whitney: the area under the curve with ties joined by straight lines.
 #pragma once
@@ -25,11 +26,12 @@ struct DetectionCurve {
     std::vector<int64_t> objects;         ///< objects with a pixel of this score or a better score
     int64_t target_pixels = 0, background_pixels = 0, all_objects = 0;
 
-    /// Return the area under the curve and the average precision; NaN without targets or without background.
+    /// Return the area under the curve (AUC) and the average precision; NaN without targets or without
+    /// background.
     double auc() const;
     double average_precision() const;
-    /// Returns the index of the threshold with the greatest Pd among those with Pfa up to `rate`; size() if
-    /// the best target has more false alarms.
+    /// Returns the index of the threshold with the greatest Pd among the thresholds with Pfa <= `rate`.
+    /// Returns size() if already the first threshold has a greater Pfa.
     size_t at_rate(double rate) const;
     size_t size() const { return threshold.size(); }
     double pd(size_t k) const;
@@ -37,17 +39,17 @@ struct DetectionCurve {
     double precision(size_t k) const;
 };
 
-/// Counts in two passes: all targets, seal(), then the whole background. Scores are finite; NaN is allowed
-/// where stated.
+/// Counts targets and background pixels in two passes. The first pass adds all targets and objects. seal()
+/// ends it. The second pass adds the whole background. Scores must be finite; some functions also accept NaN.
 class DetectionCounts {
   public:
     explicit DetectionCounts(bool small_is_best) : m_sign(small_is_best ? -1 : 1) {}
     void add_target(double score);
-    /// Adds an object with the best score of its pixels; NaN if no pixel has a score, so that the object is
-    /// never found.
+    /// Adds an object. `best` is the best score of its pixels, or NaN if none of them has a score. With NaN,
+    /// the object counts in all_objects, but is never found.
     void add_object(double best);
     void seal();
-    /// Adds pixels with a score where `use` is not 0.
+    /// Adds the background pixels whose `use` is not 0. Pixels whose score is NaN are skipped.
     void add_background(const double* scores, const char* use, size_t count);
     DetectionCurve curve() const;
 
@@ -64,11 +66,13 @@ class DetectionCounts {
     std::vector<int64_t> m_between, m_equal;
 };
 
-/// Finds connected pixels of one class (8 neighbours), line by line.
+/// Finds the objects of a class map, line by line. An object is a set of pixels of one class that are
+/// connected by edges or corners.
 class Objects {
   public:
     Objects(size_t samples, bool small_is_best) : m_samples(samples), m_sign(small_is_best ? -1 : 1) {}
-    /// classes: `none` marks pixels without a target. scores: NaN for missing values.
+    /// Adds the next line. classes: the target of each pixel; `none` marks pixels without a target. scores:
+    /// the score of each pixel, NaN if it is missing.
     void add_line(const uint16_t* classes, uint16_t none, const double* scores);
     struct Object {
         uint16_t of = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The tools that work on arrays: all tools except those that work only on files. CMakeLists.txt makes the
-// list.
+// The tools that work on arrays: all tools except those that work only on files. CMakeLists.txt generates the
+// source file of this list.
 #pragma once
 
 #include "tool/definition.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Arrays in the memory of a CUDA device, accessed only through the driver. Arrays that the CUDA modules do
-// not use in place are copied to the host and back here.
+// Arrays in the memory of a CUDA device, accessed only through the CUDA driver. These functions copy an array
+// to the host, and results back to the device, if no CUDA module uses the array in place.
 #pragma once
 
 #include "arrays/hsi.h"
@@ -17,24 +17,25 @@
 
 namespace hsi::arrays {
 
-/// Checks that the array's memory is on the device that the array states, and waits for the array's stream,
-/// so that the caller's earlier work is done.
-/// \throws UsageError for an absent device, memory of another device or of the host, and a stream of another
-/// device.
+/// Checks that the array's memory is on the device in array.device. Then waits for array.stream, so that the
+/// caller's earlier work on the array is complete.
+/// \throws UsageError if the device does not exist, if the memory is on another device or on the host, or if
+/// the stream belongs to another device.
 void check_on_device(const std::string& role, const hsi_array& array);
 
 /// Copies values between two arrays of the same shape and type, one on `device` and the other in host memory.
 /// \throws Error if the driver fails.
 void copy_array(int device, const hsi_array& to, const hsi_array& from);
-/// Copies rows of floats from the device to the host.
+/// Copies a cube of floats from the device to the host, where it gets the layout of `to`.
 void copy_to_host(int device, const CubeView<float>& to, const CubeView<float>& from);
 
-/// Pinned host memory for copies. The library keeps up to 1 GB for the next call, because new pages, or pages
-/// that the driver must pin, take several times as long as the copy.
+/// Pinned host memory for copies. After use, the library keeps up to 1 GB of pinned memory for the next call.
+/// Allocating and pinning new pages would take several times as long as the copy.
 class PinnedMemory {
   public:
     PinnedMemory() = default;
-    /// Uses ordinary memory if no more can be pinned.
+    /// Takes at least `bytes` bytes: kept memory, new pinned memory, or ordinary memory if the driver cannot
+    /// pin more.
     PinnedMemory(int device, size_t bytes);
     ~PinnedMemory();
     PinnedMemory(PinnedMemory&& o) noexcept { *this = std::move(o); }
@@ -52,8 +53,8 @@ class PinnedMemory {
     int m_device = -1; ///< -1 if the memory is not pinned
 };
 
-/// Elements of a shape and type packed in host memory, with axes in the order of `like`, an array on a
-/// device.
+/// A contiguous array in host memory with the shape, the type and the order of axes of `like`, an array on a
+/// device. The constructor does not copy the elements.
 struct HostArray {
     HostArray() = default;
     explicit HostArray(const hsi_array& like);
@@ -61,8 +62,8 @@ struct HostArray {
     PinnedMemory memory;
 };
 
-/// A copy in host memory of an array on a device, made at its first use. Thread-safe. The array must outlive
-/// this object.
+/// A copy in host memory of an array on a device. The first call of array() makes it. Thread-safe. The memory
+/// on the device must outlive this object.
 class HostCopy {
   public:
     explicit HostCopy(const hsi_array& of) : m_of(of) {}
@@ -74,18 +75,19 @@ class HostCopy {
     mutable HostArray m_copy;
 };
 
-/// A copy on a device, as floats, of a scene in host memory, for several passes. Thread-safe. A copied
-/// DeviceCopy is empty.
+/// A copy of a scene on a device, as floats. Several passes use it instead of reading the scene in host
+/// memory again. Thread-safe. The copy constructor makes an empty object.
 class DeviceCopy {
   public:
     DeviceCopy() = default;
     DeviceCopy(const DeviceCopy&) {}
     DeviceCopy& operator=(const DeviceCopy&) = delete;
     ~DeviceCopy();
-    /// Allocates device memory for the scene at the first call. \return false if the scene would exceed half
-    /// of the free memory.
+    /// Allocates device memory for the scene at the first call. \return false if this was not possible: CUDA
+    /// is missing, the scene would take more than half of the free memory, or the allocation failed.
     bool take(int device, const stream::CubeShape& shape) const;
-    /// Copies the scene at the first call through pinned memory, with readers from open().
+    /// Copies the scene to the device at the first call, on `threads` threads. Each thread reads lines into
+    /// pinned memory, with its own reader from open(). Call take() first.
     void fill(const std::function<std::unique_ptr<stream::CubeReader>()>& open, int threads) const;
     CubeView<float> view() const { return m_view; }
 

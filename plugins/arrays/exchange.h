@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The inputs and outputs of one call, by role. Tools name arrays as they name files: the path of an argument
-// is its role, such as "src" or "mask". plugins/arrays replaces functions of common/raster. The replacements
-// find an array in the exchange of the thread that runs the tool.
+// is its role, such as "src" or "mask". This library has its own versions of the functions of common/raster
+// that open and create files. They look up the role in the exchange of the thread that runs the tool.
 #pragma once
 
 #include "arrays/device_memory.h"
@@ -27,8 +27,9 @@ struct Extent {
     uintptr_t begin = 0, end = 0;
     bool overlaps(const Extent& other) const { return begin < other.end && other.begin < end; }
 };
-/// Returns the extent of elements of `bytes` with these sizes and strides. \throws UsageError with the role
-/// for strides beyond the address space.
+/// Returns the addresses that an array uses. `sizes` and `strides` (in bytes) have one value per axis, and an
+/// element has `bytes` bytes. \throws UsageError, which names the role, if the strides lead beyond the
+/// address space.
 Extent extent_of(const std::string& role, const void* data, const int64_t* sizes, const int64_t* strides,
                  int axes, int64_t bytes);
 
@@ -36,14 +37,15 @@ class Exchange {
   public:
     /// Checks the arrays, and waits for the streams of arrays on a device. Inputs, outputs and hooks must
     /// outlive this object.
-    /// \throws UsageError for an invalid array, two arrays with the same role, arrays on two devices, and an
-    /// output that overlaps another array.
+    /// \throws UsageError for an invalid array, a role that occurs twice, arrays on two devices, an output on
+    /// a device while all inputs are in host memory, and an output that overlaps itself or another array.
     Exchange(const hsi_input* inputs, size_t input_count, const hsi_output* outputs, size_t output_count,
              const hsi_hooks* hooks);
 
     /// Returns the exchange of the call that this thread runs.
     static Exchange& current();
-    /// Makes an exchange current as long as this object exists.
+    /// Makes an exchange the current exchange of this thread while this object exists. The destructor
+    /// restores the previous one.
     class Scope {
       public:
         explicit Scope(Exchange& exchange);
@@ -57,24 +59,29 @@ class Exchange {
 
     const std::map<std::string, hsi_input>& inputs() const { return m_inputs; }
     const std::map<std::string, hsi_output>& outputs() const { return m_outputs; }
-    /// Returns the array of a role as it was given. \throws Error if a text was given for it.
+    /// Returns the input array of a role as the caller gave it, in host memory or on a device. \throws Error
+    /// if the role has no input, and UsageError if its input is a text.
     const hsi_array& array(const std::string& role) const;
-    /// Returns the array of a role in host memory; an array on a device is copied.
+    /// Returns the input array of a role if it is in host memory; otherwise returns its copy from
+    /// host_copy().
     const hsi_array& host_array(const std::string& role) const;
-    /// Returns the host copy of an array on a device, made at its first use; null if the array is in host
-    /// memory.
+    /// Returns an object that copies an input array from its device to host memory at its first use; null if
+    /// the array is in host memory.
     std::shared_ptr<const HostCopy> host_copy(const std::string& role) const;
     /// Returns the CUDA device of arrays and results; -1: all are in host memory.
     int device() const { return m_device; }
-    /// Returns the role of the first array on a device; empty if all are in host memory.
+    /// Returns the role of the first array on a device, for messages; empty if all arrays are in host memory.
     const std::string& role_on_device() const { return m_on_device; }
-    /// Returns the text of a role; null if an array was given.
+    /// Returns the input text of a role; null if its input is an array. \throws Error if the role has no
+    /// input.
     const char* text(const std::string& role) const;
 
     /// Sets the description of an output for hsi_result_json(); a later call replaces it.
     void describe(const std::string& role, const OrderedJson& info);
-    /// Returns the array of an output: the caller's array, which must fit, or an array that the caller
-    /// creates now. \throws UsageError, and Error if the caller has no memory.
+    /// Returns the array for an output: the caller's array if it has data, otherwise an array that the
+    /// caller's hook allocate() creates now. Sets its nodata value, also in the caller's hsi_array. \throws
+    /// UsageError if the array has another type or shape, or if the hook is missing or returns an invalid
+    /// array. \throws Error if the hook has no memory.
     hsi_array make(const std::string& role, const stream::CubeShape& shape, int32_t type,
                    const std::optional<raster::NodataValue>& nodata);
     void put_text(const std::string& role, std::string text) { m_texts[role] = std::move(text); }
@@ -98,14 +105,15 @@ class Exchange {
     std::map<std::string, std::string> m_texts;
 };
 
-/// Convert a role to the path of an argument, and back. The path of the main output is in a folder that
-/// cannot exist, so a tool writes the output's side files to the folder for temporary files.
+/// Convert a role to the path that the tool gets for the argument, and back. destination: true for the main
+/// output, whose path is in a folder that cannot exist. The tool therefore puts side files of the output into
+/// the folder for temporary files.
 std::string path_of_role(const std::string& role, bool destination);
 std::string role_of_path(const std::string& path);
-/// Returns a text without the prefix that path_of_role() adds to roles.
+/// Removes from a text all prefixes that path_of_role() has added, so that users see roles instead of paths.
 std::string with_roles(std::string text);
 
-/// Returns the name of a type of hsi.h, such as "Float32"; null if the number is not a type.
+/// Returns the name of a type, such as "Float32" for HSI_FLOAT32; null if the number is not a type of hsi.h.
 inline const char* type_name(int32_t type) { return name_of(static_cast<SampleType>(type)); }
 inline int64_t type_bytes(int32_t type) {
     return static_cast<int64_t>(sample_bytes(static_cast<SampleType>(type)));

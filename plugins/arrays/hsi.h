@@ -16,7 +16,8 @@
  *   hsi_result_free(result);
  *
  * All functions are thread-safe, and several calls may run at once. They do not print, end the process, set
- * signal handlers or change the environment. The library owns all memory that the caller is not told to free.
+ * signal handlers or change the environment. The comments below name the memory that the caller must free;
+ * all other memory belongs to the library.
  */
 #pragma once
 
@@ -63,9 +64,9 @@ enum {
  * s of `data`. Axes may be in any order, and strides may be negative, or 0 in an input. Inputs are never
  * written. Strides along an axis with one element are ignored.
  *
- * All arrays on devices must be on the same device, and results are then also there: the call waits for the
- * inputs' streams, computes on that device and has finished when it returns. Texts, labels and masks may be
- * in host memory.
+ * If any input array is on a device, the call computes on that device, and new outputs are also there. All
+ * arrays on devices must be on the same device. The call waits for the arrays' streams before it computes,
+ * and all results are complete when it returns. Texts, labels and masks may be in host memory.
  *
  * A scene has shape {bands, lines, samples}; labels and masks have one band; a spectral library has shape
  * {bands, 1, spectra}. */
@@ -110,10 +111,10 @@ typedef struct hsi_input {
     const char* text; /* may be "none" if the tool accepts that word instead of a file name */
 } hsi_input;
 
-/* A requested output. A raster is written to `array` if its data is not NULL; type, shape and strides must be
- * those of the result (hsi_plan() returns them). Otherwise the hook allocate() provides the memory, which
- * `array`, if it is not NULL, then describes. hsi_result_text() returns models, tables, libraries and points.
- */
+/* A requested output. A raster is written to the data of `array`. Its type and shape must be those of the
+ * result, which hsi_plan() returns. If `array` or its data is NULL, the hook allocate() provides the memory;
+ * the call then describes this memory in `array`, unless `array` is NULL. Models, tables, libraries and
+ * points are texts, which hsi_result_text() returns. */
 typedef struct hsi_output {
     const char* role; /* "dst", "alpha", "model", "csv" ... */
     hsi_array* array;
@@ -125,8 +126,8 @@ HSI_API hsi_cancellation* hsi_cancellation_new(void); /* returns NULL if there i
 HSI_API void hsi_cancel(hsi_cancellation* cancellation);
 HSI_API void hsi_cancellation_free(hsi_cancellation* cancellation);
 
-/* A hook may end its thread by pthread_exit(). On the calling thread, this ends the call, and *result remains
- * NULL; on other threads, the call fails. */
+/* A hook may end its thread with pthread_exit(). If it ends the calling thread, the call does not return, and
+ * *result remains NULL. If it ends another thread, the call fails. */
 typedef struct hsi_hooks {
     size_t size; /* sizeof(hsi_hooks) */
     void* user;  /* for the functions below, each of which may be NULL */
@@ -135,7 +136,7 @@ typedef struct hsi_hooks {
     int (*progress)(void* user, double done);
     /* Allocates an output, on the calling thread. Type, shape and device of the array are set; the hook sets
      * data and strides. info: the description of the output in hsi_result_json(). Returns 0, or another value
-     * if there is no memory. */
+     * if it cannot allocate the memory. */
     int (*allocate)(void* user, const char* role, const char* info, hsi_array* array);
     /* Receives a warning (warning = 1) or a note (0) for the user. Called from any thread. */
     void (*message)(void* user, int warning, const char* text);
@@ -172,7 +173,7 @@ HSI_API int hsi_result_code(const hsi_result* result);
 HSI_API const char*
 hsi_result_message(const hsi_result* result); /* returns the error as one line of text; "" on success */
 HSI_API const char* hsi_result_advice(const hsi_result* result); /* returns what to do; may be "" */
-/* Returns the text of an output; NULL if there is none. */
+/* Returns the text of an output; NULL if the call has no text for this role. */
 HSI_API const char* hsi_result_text(const hsi_result* result, const char* role);
 /* Returns an object with "outputs" (by role: shape, type, nodata, bands, classes), "report" (the tool's own
  * entries of -report), "printed", "warnings" and "notes" (lists of texts). */

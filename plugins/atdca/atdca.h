@@ -29,9 +29,9 @@ inline constexpr Cost angle{1e-10, 3e-13};   ///< per value and target of a map
 } // namespace cost
 
 enum class Method { osp, gs };
-/// The score of GS; OSP ignores it. absolute: the greatest |p.x|. sign: the greatest p.x, as printed in the
-/// paper's Algorithm 2. With sign, pixels that are already targets are left out, and the search ends if no
-/// p.x is positive.
+/// The score of GS; OSP ignores this option. absolute: the next target has the greatest |p.x|. sign: the next
+/// target has the greatest p.x, as printed in the paper's Algorithm 2. With sign, pixels that are already
+/// targets are left out, and the search ends if no p.x is positive.
 enum class Score { absolute, sign };
 
 struct Options {
@@ -55,8 +55,8 @@ struct Target {
     std::vector<float> spectrum; ///< as stored in the scene that was searched, one value per band
 };
 
-/// The cost of the search. A full scan reads every tile once; the plain algorithm makes one full scan per
-/// target.
+/// The work that the search needed. For comparison: a full scan reads every tile once, and the plain
+/// algorithm would make one full scan per target.
 struct SearchCost {
     bool device = false;     ///< the search ran on a GPU
     bool in_memory = false;  ///< the scene was kept in host or device memory, so the file was read once
@@ -89,17 +89,17 @@ struct Detection {
 ///      target, so one scan proves many targets. At the first step at which pixels beat the guess, a full
 ///      scan would choose the best of these pixels. This pixel and other strong pixels join the pool, and the
 ///      search returns to step 2.
-/// OSP skips regions. ||P x||^2 never grows as targets are added (P' = P - q q', so
-/// ||P' x||^2 = ||P x||^2 - (q.x)^2). So the greatest score of a region under the targets proved so far
-/// remains an upper bound. A region whose bound is strictly smaller than the smallest score of the guessed
-/// sequence cannot contain a pixel that beats, or ties with, any step, and need not be read. Step 2 scores
-/// all pixels of the pool again, so the bounds leave them out.
+/// OSP skips regions. ||P x||^2 never grows as targets are added (P' = P - q q', so ||P' x||^2 = ||P x||^2 -
+/// (q.x)^2). So the greatest score of a region under the targets proved so far remains an upper bound. A
+/// region whose bound is strictly smaller than the smallest score of the guessed sequence cannot contain a
+/// pixel that beats, or ties with, any step, and need not be read. The bounds leave out the pixels of the
+/// pool, because step 2 scores all of these again.
 ///
 /// All ranks (parallel/ranks.h) call this function with the same arguments and share the work and the kept
 /// scene. Each rank gets the whole result.
 Detection detect(const stream::CubeSource& source, const Options& options, const stream::PassOptions& pass);
 
-/// The memory plan of detect(), for -dry-run.
+/// The memory that detect() will use, for -dry-run.
 struct MemoryPlan {
     bool in_memory = false;
     TilePlan tiles;
@@ -129,11 +129,11 @@ struct ClassifyOptions {
 std::unique_ptr<stream::Operation> make_classification(const std::vector<std::vector<float>>& spectra,
                                                        const ClassifyOptions& options);
 
-/// Computes the residual of every pixel x outside the subspace of the targets: ||P x||, P = I - U (U'U)^-1
-/// U', or its square, which is the score of OSP. One output band; without targets: ||x||. Invalid pixels are
-/// NaN in the output. Uses double precision, ||x||^2 - sum_k (q_k.x)^2 with q_k the orthonormalised targets,
-/// so it is exact to about 1e-8 ||x||. Throws Error that names the target (counted from 1) that depends on
-/// earlier ones.
+/// Computes the residual of every pixel x outside the subspace of the targets U: ||P x||, P = I - U (U'U)^-1
+/// U'. If `squared`, computes its square, which is the score of OSP. There is one output band. Without
+/// targets, P x is x. Invalid pixels are NaN in the output. Uses double precision, ||x||^2 - sum_k (q_k.x)^2
+/// with q_k the orthonormalised targets, so it is exact to about 1e-8 ||x||. Throws Error if a target depends
+/// linearly on earlier targets; the message names it, counted from 1.
 std::unique_ptr<stream::Operation> make_residual(int bands, const std::vector<std::vector<float>>& targets,
                                                  bool squared);
 
@@ -154,8 +154,8 @@ class Backend {
     /// Returns true if the scene and the search fit into device_memory bytes (0: 80 % of the free memory).
     virtual bool fits(uint64_t device_memory, const stream::CubeShape& scene,
                       const Options& options) const = 0;
-    /// Works as atdca::detect(). On a device, reads the scene once to its memory and finds the same targets
-    /// in the same order, with the same scores to the last bit. \throws Error if it does not fit.
+    /// Works as atdca::detect(). A device reads the scene once into its memory. It finds the same targets in
+    /// the same order, with the same scores to the last bit. \throws Error if the scene does not fit.
     virtual Detection detect(const stream::CubeSource& source, const Options& options,
                              const stream::PassOptions& pass) = 0;
     /// Works as atdca::make_classification(). On a device, the map and abundances equal those of the CPU, and

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: MIT
-// The whole ATDCA search on one GPU in one cooperative launch, on raw device pointers. The module, the tests
-// and the benchmark launch it.
+// The whole ATDCA search on one GPU in one cooperative launch, on raw device pointers. The CUDA module, the
+// tests and the benchmark use these functions.
 //
 // The targets are those of the CPU, and their scores have the same bits. The basis and every decisive score
 // are computed as basis.h defines them (the 32 strands of a dot product are the lanes of a warp; no fused
-// multiply and add). Faster sums in double precision with basis.h's error bounds screen the pixels first.
+// multiply and add). To examine fewer pixels in this way, faster sums in double precision first exclude
+// pixels, with the error bounds of basis.h.
 //
 // The scene is stored on the device pixel by pixel, so that one pixel's spectrum is read without its
 // neighbours. launch_prepare() converts tiles of bands to this order and computes the norms.
 //
 // OSP examines few pixels: ||P x||^2 never grows as targets are added, so the score of a pixel from its last
 // visit is an upper bound. For each target, every block first updates its most promising pixels. The best of
-// these scores, minus the error, is a lower bound of the target's score, and pixels whose old score is below
-// it are not visited. A visit applies all targets that the pixel has missed. The greatest score of every 32
-// pixels is stored, so that groups of pixels are skipped together.
+// these scores, minus its error, is a lower bound of the target's score. Pixels whose old score is below this
+// bound are not visited. A visit applies all targets that the pixel has missed. The greatest score of every
+// 32 pixels is stored, so that groups of pixels are skipped together.
 #pragma once
 
 #include "core/host_device.h"
@@ -34,9 +35,9 @@ struct SearchShape {
     bool gs = false, sign = false;
 
     HSI_HOST_DEVICE int64_t groups() const { return (pixels + group - 1) / group; }
-    /// Returns the pixels, rounded up to whole groups.
+    /// Returns the number of pixels, rounded up to whole groups.
     HSI_HOST_DEVICE int64_t pitch() const { return groups() * group; }
-    /// Returns the floats of a pixel's spectrum on the device; zeros follow the last band.
+    /// Returns the number of floats that a pixel's spectrum has on the device. Zeros follow the last band.
     HSI_HOST_DEVICE int row() const { return (bands + 15) / 16 * 16; }
     HSI_HOST_DEVICE uint64_t cube_bytes() const {
         return static_cast<uint64_t>(pixels) * static_cast<uint64_t>(row()) * 4;
@@ -52,8 +53,8 @@ struct SearchResult {
     unsigned long long visits; ///< pixels examined in the search, counted at every visit
 };
 
-/// Device pointers, with their numbers of elements. Only `cube` and `norm`, which launch_prepare() fills,
-/// need initial values.
+/// Device pointers. Each comment begins with the number of elements. Only `cube` and `norm`, which
+/// launch_prepare() fills, need initial values.
 struct SearchWork {
     SearchShape shape;
     float* cube = nullptr;            ///< pixels x row(): the spectra
@@ -85,8 +86,8 @@ struct PrepareTile {
 /// streams. Asynchronous on `stream` of the current device.
 void launch_prepare(const SearchWork& work, const PrepareTile& tile, cudaStream_t stream);
 
-/// Starts the search after all pixels of the scene are prepared. Asynchronous on `stream` of the current
-/// device. Throws Error if the device cannot run the search.
+/// Starts the search. All launches of launch_prepare() for the scene must be complete. Asynchronous on
+/// `stream` of the current device. Throws Error if the device cannot run the search.
 void launch_search(const SearchWork& work, cudaStream_t stream);
 
 } // namespace hsi::atdca::gpu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Spectra in memory that may become targets, and the sequence of targets that they suggest.
+// Spectra in memory that may become targets, and the sequence of targets that a search among them finds.
 #pragma once
 
 #include "atdca/basis.h"
@@ -16,13 +16,13 @@ class Team;
 
 namespace hsi::atdca {
 
-/// One step of a guessed sequence: the best pixel of the pool, given the targets of all earlier steps. A
-/// pixel of the scene that would be chosen before (score, position) disproves the step.
+/// One step of a guessed sequence: the best pixel of the pool, given the targets of all earlier steps. The
+/// step is wrong if before() (basis.h) puts any pixel of the scene before this score and position.
 struct Step {
     double score = 0;
     Position position;
-    /// Spectrum of the pixel at `position`; empty if no pixel of the pool qualifies (`score` is then the
-    /// limit)
+    /// Spectrum of the pixel at `position`; empty if no pixel of the pool qualifies. `score` and
+    /// `position` are then the limit that a pixel of the scene must beat.
     std::vector<float> spectrum;
     bool ends = false; ///< If the step is proved, the search ends, and the pixel does not become a target.
     bool qualifies() const { return !spectrum.empty(); }
@@ -47,7 +47,7 @@ class CandidatePool {
     int bands() const { return m_bands; }
     int64_t size() const { return static_cast<int64_t>(m_position.size()); }
     static uint64_t bytes_each(int bands) { return static_cast<uint64_t>(bands) * 4 + 48; }
-    /// Reserves room for `candidates`, so that adding moves no data.
+    /// Reserves memory for this number of candidates, so that add() does not have to move data.
     void reserve(int64_t candidates);
     /// Adds a valid pixel that is not in the pool yet. spectrum: one value per band.
     void add(const Position& position, const float* spectrum);
@@ -55,16 +55,18 @@ class CandidatePool {
         Position position;
         const float* spectrum = nullptr; ///< one value per band
     };
-    /// Adds `count` pixels on all threads of a team. of(i) returns pixel i and is called once, on any thread.
+    /// Adds `count` pixels on all threads of a team. of(i) returns pixel i; it is called once for each i, on
+    /// any thread.
     void add(int64_t count, const std::function<Candidate(int64_t)>& of, Team& team);
     const Position& position(int64_t i) const { return m_position[static_cast<size_t>(i)]; }
     std::vector<float> spectrum(int64_t i) const;
-    /// Replaces the choice of this pool at a step by the best choice of several pools.
+    /// A function that replaces the choice of this pool at a step by the best choice of the pools of all
+    /// ranks.
     using Share = std::function<void(Step& step)>;
     /// Runs the whole search on the pool, until it has `options.targets` targets or ends early. The scores of
-    /// basis.h make all decisions. found: positions of the proved targets. first_score: ||x||^2 of the first
-    /// target. Uses all threads of a team, which does not change decisions. share: null for a pool that has
-    /// all candidates.
+    /// basis.h make all decisions. proved, found: basis and positions of the targets that are already proved.
+    /// first_score: ||x||^2 of the first target. Uses all threads of `team`; their number does not change
+    /// decisions. share: called at each step; null if this pool has all candidates.
     Sequence guess(const Basis& proved, const std::vector<Position>& found, const Options& options,
                    double first_score, Team& team, const Share& share = {}) const;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The vectors by which classification multiplies a pixel, for the CPU and the GPU.
+// The vectors with which classification multiplies pixels, on the CPU and on the GPU.
 #pragma once
 
 #include "atdca/atdca.h"

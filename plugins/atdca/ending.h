@@ -11,7 +11,7 @@ namespace hsi::atdca {
 /// The reason why a search ended.
 enum class Ending { complete, rank, nothing_positive, p_vanished };
 
-/// Returns Detection::warning.
+/// Returns the text of Detection::warning; empty if the search is complete.
 inline std::string ending_text(Ending ending, size_t found, int wanted) {
     if (ending == Ending::complete) return {};
     const char* why =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Results of the search in regions of the scene, and the merging of all ranks' results, so that all ranks
-// make the same decisions.
+// Results of the search in regions of the scene, and functions that merge the results of all ranks, so that
+// all ranks make the same decisions.
 #pragma once
 
 #include "atdca/candidate_pool.h"
@@ -21,13 +21,15 @@ struct Region {
     bool is_pooled(uint32_t i) const;
 };
 
-/// Pixels that will be added to the pool, with their spectra. Region::pooled already lists them.
+/// Pixels that a worker has found for the pool, with their spectra. They are not in the pool yet, but
+/// Region::pooled already lists them.
 struct Found {
     std::vector<Position> position;
     std::vector<int64_t> region;
     std::vector<uint32_t> pixel; ///< index of each pixel within its region
     std::vector<float> spectra;  ///< one spectrum after another
-    /// group_data: the spectra of the pixel's group. lane: the index of the pixel in its group.
+    /// Adds the pixel `at`, which has the index `pixel_of_region` in region `id`. group_data: the spectra of
+    /// its group (atdca_simd.h). lane: its index in this group.
     void add(const Position& at, int64_t id, uint32_t pixel_of_region, const float* group_data, int64_t lane,
              int bands);
 };
@@ -51,11 +53,12 @@ void pool_findings(std::vector<Found>&& found, CandidatePool& pool, Team& team);
 void share_pooled(parallel::Group& ranks, const std::vector<Found>& mine, std::vector<Region>& regions);
 /// Replaces this rank's choice by the best choice of all ranks.
 void share_step(parallel::Group& ranks, Step& step);
-/// Replaces every entry by the best entry of all ranks. Entries with region -1 are equal on all ranks.
+/// Replaces every entry by the best entry of all ranks. An entry with region -1 must be equal on all ranks.
 void share_best(parallel::Group& ranks, std::vector<Best>& best);
-/// Sets Region::norm on all ranks; one rank has examined each region.
+/// Gives all ranks the norm of every region. Only one rank has examined a region; on the others, its norm is
+/// 0.
 void share_norms(parallel::Group& ranks, std::vector<Region>& regions);
-/// Sets Region::bound on all ranks to the lowest bound of any rank.
+/// Sets the bound of every region on all ranks to the lowest bound that any rank has found.
 void share_bounds(parallel::Group& ranks, std::vector<Region>& regions);
 
 } // namespace hsi::atdca

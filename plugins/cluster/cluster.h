@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // k-means: every valid pixel belongs to the nearest of k centres, and every centre is the mean of its pixels.
 //
-// S. P. Lloyd: Least Squares Quantization in PCM, IEEE Transactions on Information Theory 28(2), 1982. The
-// centres are initialised by k-means++ on a sample: D. Arthur, S. Vassilvitskii: k-means++: The Advantages of
-// Careful Seeding, SODA 2007.
+// S. P. Lloyd: Least Squares Quantization in PCM, IEEE Transactions on Information Theory 28(2), 1982.
+// k-means++ chooses the first centres from a sample of the pixels: D. Arthur, S. Vassilvitskii: k-means++:
+// The Advantages of Careful Seeding, SODA 2007.
 //
 //   euclidean  nearest: smallest sum of (x - c)^2, in the order of the bands; centre: the mean of x
 //   angle      unit spectra u = x/|x|, rounded to multiples of 2^-40; nearest: greatest u'c; centre: the mean
@@ -53,7 +53,8 @@ struct Centres {
 };
 
 struct Result {
-    /// The label of a pixel is the nearest of these centres. For angles, centres have unit length.
+    /// The final centres. The label of a pixel is 1 + the index of the nearest centre. For angles, centres
+    /// have unit length.
     Centres centres;
     /// For angles: mean |x| of each cluster's pixels. For an empty cluster: mean |x| of all valid pixels.
     std::vector<double> length;
@@ -91,21 +92,23 @@ std::unique_ptr<Backend> make_cpu_backend();
 /// The clustering of one scene, step by step. All ranks of a job make all calls together.
 class Clustering {
   public:
-    /// `source` must outlive this object. \throws Error if half of the memory cannot store a label for every
-    /// pixel.
+    /// `source` must outlive this object. make_pass() returns the options of each pass, with its memory.
     Clustering(const stream::CubeSource& source, const Options& options, MakePass make_pass);
-    /// Uses the memory from Backend::make_scene(), which may be null and must be null with several ranks.
-    /// Labels, iterations and centres equal those of the CPU.
+    /// Clusters on a device, in the memory from Backend::make_scene(). `device` may be null, and must be null
+    /// with several ranks; the CPU then does the work. Labels, iterations and centres are the same on the CPU
+    /// and on devices.
     Clustering(const stream::CubeSource& source, const Options& options, MakePass make_pass,
                std::unique_ptr<DeviceScene> device);
     ~Clustering();
 
     /// Makes the first pass, which finds the valid pixels (all values finite, not all zero) and the sample.
-    /// Keeps the scene if half of the memory can store it and there is one rank. \return the number of valid
-    /// pixels
+    /// Keeps the scene on the device, if there is one. With one rank and no device, keeps it in host memory
+    /// if half of the pass's memory can store the scene and the labels. \return the number of valid pixels.
+    /// \throws Error if half of the memory cannot store the labels, two bytes per pixel.
     int64_t read();
     int64_t invalid() const;
-    /// Returns whether the scene is read only once.
+    /// Returns true if read() has kept the scene, in host memory or on a device, so that it is read only
+    /// once.
     bool in_memory() const;
     /// Runs k-means++ on the sample, after read(). Returns fewer centres if the sample has fewer different
     /// pixels.
@@ -117,7 +120,7 @@ class Clustering {
     /// centres, NaN for invalid pixels. It reads no scene (stream::EmptySource). Call this function after
     /// refine(), with one rank only: with several ranks, each has only the labels of its own pixels.
     std::unique_ptr<stream::Operation> labels() const;
-    /// Returns the passes over the source so far.
+    /// Returns reports of all passes over the source so far.
     const std::vector<stream::PassReport>& passes() const;
 
   private:
@@ -125,7 +128,8 @@ class Clustering {
     std::unique_ptr<State> m;
 };
 
-/// Computes the result of labels() for any scene with the same number of bands.
+/// Makes an operation that assigns every pixel of a scene to the nearest of these centres. The scene needs
+/// the same number of bands. The output has the form of Clustering::labels().
 std::unique_ptr<stream::Operation> make_assignment(const Centres& centres, Distance distance);
 
 /// Returns the passes of a clustering of this scene, with their names, for plans.

@@ -26,15 +26,15 @@ class DeviceScene {
     virtual void put(const Rect& core, const CubeView<float>& values) = 0;
     /// Reads the values of these pixels, [pixel][band].
     virtual void get(const std::vector<int64_t>& pixels, float* to) = 0;
-    /// Sets the label of every pixel, 0 for invalid pixels, after all tiles were put.
+    /// Sets the label of every pixel; 0 marks invalid pixels. Call it once, after put() of all tiles.
     virtual void begin(const std::vector<uint16_t>& labels) = 0;
-    /// Assigns every valid pixel to its nearest centre and returns the moves. first: no pixel has a cluster
-    /// yet, so all valid pixels move. Computes neither inertia nor sums of lengths.
+    /// Assigns every valid pixel to its nearest centre, and adds the changes to `moves`, but neither inertia
+    /// nor sums of lengths. first: no pixel belongs to a cluster yet, so all valid pixels move.
     virtual void assign(const Centres& centres, bool first, Moves& moves) = 0;
-    /// Returns, from the last assignment, the squared distance from its centre (angle: the cosine) of `count`
-    /// pixels from `first` on; undefined for invalid pixels.
+    /// Reads, for `count` pixels from `first` on, the squared distance from the nearest centre in the last
+    /// assignment (for angles, the cosine of the angle). Undefined for invalid pixels.
     virtual void best(int64_t first, int64_t count, double* to) = 0;
-    /// Returns |x| of `count` pixels from `first` on; only for angles.
+    /// Reads |x| of `count` pixels from `first` on; only for angles.
     virtual void lengths(int64_t first, int64_t count, double* to) = 0;
     virtual void labels(std::vector<uint16_t>& to) = 0;
 };

@@ -17,7 +17,7 @@ class Group;
 
 namespace hsi::cluster {
 
-/// Returns the number of sums of a cluster: one per band, and for angles the length.
+/// Returns the number of sums per cluster: one per band, and for angles also the sum of |x|.
 inline size_t stride_of(int bands, Distance distance) {
     return static_cast<size_t>(bands) + (distance == Distance::angle ? 1 : 0);
 }
@@ -69,7 +69,7 @@ struct Bounds {
     }
 };
 
-/// A pixel far from its centre.
+/// A pixel that may become the new centre of an empty cluster, because it is far from its own centre.
 struct Outlier {
     double distance = 0;
     int64_t pixel = 0;

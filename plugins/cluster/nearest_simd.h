@@ -14,13 +14,15 @@ inline constexpr int group = 16;
 
 struct SimdKernels {
     /// y: [bands][group]; centres: [count][bands]. Finds for every pixel the centre with the smallest sum of
-    /// (y - c)^2 (the first of equal ones), and that sum.
+    /// (y - c)^2, and stores this sum. Among equal sums, the first centre wins.
     void (*nearest)(const double* y, int bands, const double* centres, int count, double* least,
                     int32_t* index);
-    /// Finds for every pixel the centre with the greatest sum of y c (the first of equal ones), and that sum.
+    /// Finds for every pixel the centre with the greatest sum of y c, and stores this sum. Among equal sums,
+    /// the first centre wins.
     void (*most_alike)(const double* y, int bands, const double* centres, int count, double* greatest,
                        int32_t* index);
-    /// In single precision: products[k][group] = sum of x c, squares[group] = sum of x x. x: [band][group].
+    /// Computes products[k][i] = sum of x c and squares[i] = sum of x^2 for every pixel i, in single
+    /// precision. x: [band][group].
     void (*screen)(const float* x, int bands, const float* centres, int count, float* products,
                    float* squares);
 };

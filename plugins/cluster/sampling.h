@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The first pass, and k-means++ on its sample.
+// The first pass, which takes a sample of the pixels, and k-means++ on this sample.
 #pragma once
 
 #include "cluster/device_scene.h"
@@ -23,7 +23,8 @@ struct Candidate {
     bool operator<(const Candidate& o) const { return word != o.word ? word < o.word : number < o.number; }
 };
 
-/// The sample_size lowest candidates, or all if there are fewer; in any order until sort().
+/// The sample_size lowest candidates of those that were added, or all if there are fewer. They are in any
+/// order until sort().
 class Sample {
   public:
     /// with_spectra: also stores the spectra of the candidates.
@@ -31,7 +32,8 @@ class Sample {
     bool takes(const Candidate& one) const {
         return m_heap.size() < static_cast<size_t>(sample_size) || one < m_heap.front();
     }
-    /// from: the values of a candidate for which takes() is true, band_stride apart.
+    /// Adds a candidate for which takes() is true. from: its first value; the values of its bands are
+    /// band_stride apart.
     void add(Candidate one, const float* from, ptrdiff_t band_stride);
     void merge(const Sample& other);
     void sort();
@@ -49,15 +51,15 @@ class Sample {
     std::vector<float> m_spectra;
 };
 
-/// Marks valid pixels with label 1, takes the sample, and keeps the scene if `kept` or `device` is not null.
-/// If the scene is kept, the sample has no spectra.
+/// Gives label 1 to valid pixels and 0 to invalid ones, takes the sample, and stores the scene in `kept` or
+/// on `device` if one of them is not null. The sample then has no spectra, since they can be read from there.
 class SampleScan final : public stream::Operation {
   public:
     SampleScan(const stream::CubeShape& scene, const Options& options, const Kept* kept, DeviceScene* device,
                uint16_t* labels);
     bool divides() const override { return true; }
     void exchange(parallel::Group& ranks) override;
-    /// Tiles for a device must be in pinned memory.
+    /// Returns false for a device, whose tiles must be in pinned memory.
     bool reads_in_place() const override { return m_device == nullptr; }
     uint64_t preferred_bytes() const override { return uint64_t{8} << 20; }
     std::shared_ptr<HostAllocator> allocator() const override;
@@ -81,8 +83,8 @@ class SampleScan final : public stream::Operation {
     Sample m_sample;
 };
 
-/// Chooses at most `count` centres among the spectra, [pixel][band], by k-means++. Returns them in the order
-/// of the choice; fewer if there are fewer different spectra.
+/// Chooses `count` of the spectra, [pixel][band], as centres by k-means++, and returns them in the order of
+/// the choice. Returns fewer centres if there are fewer different spectra.
 Centres choose_centres(const std::vector<float>& spectra, int bands, const Options& options, int count);
 
 } // namespace hsi::cluster

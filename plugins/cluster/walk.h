@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Visits all valid pixels, sixteen at a time, from memory or from the source, with the same interface.
+// Visits all valid pixels, sixteen at a time. The pixels come from memory if the scene is kept there,
+// otherwise from the source.
 #pragma once
 
 #include "cluster/cluster.h"
@@ -30,7 +31,8 @@ class Kept {
     int64_t groups() const { return (m_pixels + group - 1) / group; }
     /// Returns the values of a group: `group` values per band.
     float* values(int64_t g) const { return m_values.data() + g * m_bands * group; }
-    /// Stores `count` pixels of a row, whose bands are band_stride apart. Thread-safe for different pixels.
+    /// Stores `count` pixels of a line, whose bands are band_stride apart. Several threads may store
+    /// different pixels at once.
     void put(int64_t pixel, const float* from, ptrdiff_t band_stride, int64_t count) const;
     /// Reads one pixel's values.
     void get(int64_t pixel, float* to) const;
@@ -72,23 +74,25 @@ class Look {
     /// Takes up to `group` pixels with bands band_stride apart; their memory must remain valid while they are
     /// examined.
     void take(const float* first, ptrdiff_t band_stride, int count);
-    /// Finds the nearest centre (the first of equal ones) of the pixels with set bits, in double precision if
-    /// single precision does not decide.
+    /// Finds the nearest centre of each pixel whose bit is set. Single precision excludes centres; if several
+    /// remain, double precision decides. Among equally near centres, the first wins.
     void find_nearest(const Screen& screen, uint32_t pixels);
     int index(int i) const { return m_index[static_cast<size_t>(i)]; }
     /// Returns the gap of the group of pixels: no pixel changes its nearest centre while the movement of that
     /// centre plus the movement of any other centre is less than the gap. 0 if the gap is unknown.
     double gap() const { return m_gap; }
 
-    /// Returns the values from which distances are computed, [band][group]; for angles, unit spectra.
+    /// Returns the values from which distances are computed, [band][group]: the spectra, for angles divided
+    /// by their lengths.
     const double* values() {
         expand();
         return m_values.data();
     }
     /// Returns one pixel's values, followed by |x| for angles.
     void get(int i, double* to);
-    /// Returns the squared distances of the pixels from the centres of find_nearest(). For angles returns 2 -
-    /// 2u'c, which only serves to rank pixels: near a centre, it is mostly rounding error.
+    /// Returns the squared distances of the pixels from their nearest centres, found by find_nearest(). For
+    /// angles returns 2 - 2u'c, which is only good for ranking pixels: near a centre, it is mostly rounding
+    /// error.
     const std::array<double, group>& distances(const Centres& centres);
     /// Returns the squared distance of each pixel from the centre of its label: the sum of (x - c)^2, for
     /// angles of (u - c)^2. Label k belongs to centre k - 1. Undefined for label 0.
@@ -127,13 +131,13 @@ class Look {
 class Visitor {
   public:
     virtual ~Visitor() = default;
-    /// Takes `count` pixels from `pixel` (in raster order) on, and their labels (0: invalid), which it may
-    /// change. At least one pixel is valid.
+    /// Examines `count` pixels, from number `pixel` on in raster order. It may change their labels; 0 marks
+    /// invalid pixels. At least one pixel is valid.
     virtual void take(const float* first, ptrdiff_t band_stride, int64_t pixel, int count,
                       uint16_t* labels) = 0;
 };
 
-/// The scene, what is kept of it in memory, and its labels.
+/// The scene, its pixels in memory if they are kept, and its labels.
 struct Scene {
     const stream::CubeSource& source;
     const MakePass& make_pass;
@@ -150,7 +154,7 @@ struct Scene {
 void walk(Scene& scene, const std::string& name, uint64_t visitor_bytes,
           const std::function<std::unique_ptr<Visitor>()>& make, const std::function<void(Visitor&)>& merge);
 
-/// Returns the walk's operation, for plans.
+/// Returns an operation with the memory needs of a walk, for plans.
 std::unique_ptr<stream::Operation> plan_walk(const stream::CubeShape& scene, uint64_t visitor_bytes);
 
 } // namespace hsi::cluster

@@ -3,14 +3,14 @@
 //
 // Per pixel, over nb bands (Delgado et al., IEEE JSTARS 9(2), 2016, equations 6 to 8, and customary
 // measures):
-//   nrmse  = sqrt( sum (t_i - s_i)^2 / sum (s_i - mean s)^2 ); 0 if s = t, infinite if only s is flat
+//   nrmse  = sqrt( sum (t_i - s_i)^2 / sum (s_i - mean s)^2 ); 0 if s = t; infinite if s != t and s is flat
 //   maxsde = max_i nb |s_i - t_i| / sum |s_i|
 //   sad    = angle between s and t, degrees
 //   rmse   = sqrt( sum (t_i - s_i)^2 / nb )
 //   maxabs = max_i |s_i - t_i|
 // Per band: ssim (Wang et al., IEEE TIP 13(4), 2004: Gaussian window 11x11, sigma 1.5, K1 = 0.01, K2 = 0.03,
-// dynamic range of s in that band) and sr, the simplification ratio: the flat zones of t divided by the flat
-// zones of s. Otsu's threshold divides a band into two phases; a flat zone is a 4-connected component of
+// dynamic range of s in that band) and sr, the simplification ratio: the number of flat zones of t divided by
+// that of s. Otsu's threshold divides a band into two phases; a flat zone is a 4-connected component of
 // either phase.
 //
 // Operations read a cube of 2 nb bands: the bands of s, then the bands of t (stream::StackedSource). If
@@ -36,7 +36,8 @@ enum class Metric { nrmse, maxsde, sad, rmse, maxabs, ssim, sr };
 const char* metric_name(Metric metric);
 /// Returns the metric with this name. Throws UsageError that lists the allowed names.
 Metric parse_metric(const std::string& name);
-/// Returns true for metrics of a pixel's spectrum, as opposed to a band's image.
+/// Returns true for metrics that compare the spectra of a pixel; false for ssim and sr, which compare the
+/// images of a band.
 bool is_spectral(Metric metric);
 
 struct Summary {
@@ -57,7 +58,7 @@ struct Ranges {
     std::vector<std::array<double, 2>> first, second;
 };
 
-/// A scan whose result is available after its pass.
+/// A scan without outputs. Its result is complete after the pass.
 template <class Result>
 class Scan : public stream::Operation {
   public:
@@ -70,16 +71,16 @@ struct Compared {
     std::vector<Summary> summaries; ///< one per spectral metric, in the requested order
     std::vector<double> ssim;       ///< mean of ssim over the compared pixels, per band; empty without ssim
 };
-/// Computes spectral metrics and ssim in one pass. The halo is 5 with ssim, else 0. metrics: must not contain
-/// sr. map: if true, output 0 contains one band per metric in the same order, with ssim averaged over the
-/// bands and NaN for pixels that are not compared. ranges: needed with ssim, else ignored.
+/// Computes spectral metrics and ssim in one pass. The halo is 5 with ssim, otherwise 0. metrics: must not
+/// contain sr. map: requests output 0, with one band per metric in the same order. Its ssim is the mean over
+/// the bands, and pixels that are not compared are NaN. ranges: needed with ssim, otherwise ignored.
 std::unique_ptr<Scan<Compared>> make_comparison(int bands, const std::vector<Metric>& metrics, bool map,
                                                 const Ranges& ranges, int parts = 1);
 
 inline constexpr int histogram_bins = 256;
 
-/// Bins of a band's values: min(255, floor((v - minimum) f)), f = 256/(maximum - minimum) rounded to double;
-/// all 0 in a flat band.
+/// Assigns the values v of a band to bins: min(255, floor((v - minimum) f)), where f = 256/(maximum -
+/// minimum), rounded to double. In a flat band, all values are in bin 0.
 struct Binning {
     double low = 0, factor = 0;
     Binning() = default;
@@ -91,8 +92,8 @@ struct Binning {
     }
 };
 
-/// Returns Otsu's threshold: the last bin of the lower phase for which the variance between the phases is
-/// greatest (the first such bin).
+/// Returns Otsu's threshold, the last bin of the lower phase. It makes the variance between the phases
+/// greatest; among equal variances, the lowest bin wins.
 int otsu_threshold(const std::array<int64_t, histogram_bins>& histogram);
 
 struct Thresholds {
@@ -105,8 +106,9 @@ struct Zones {
     std::vector<int64_t> first, second; ///< [bands] number of flat zones
 };
 
-/// Counts flat zones. Tiles are strips of whole lines, which are joined in order as they arrive. To join
-/// strips, one line of labels per band is kept.
+/// Counts flat zones. Tiles are strips of whole lines. The scan joins them in the order of their lines;
+/// strips that are finished early wait. For the next strip, it keeps the labels of the last joined line of
+/// each band.
 std::unique_ptr<Scan<Zones>> make_zone_scan(int bands, int64_t scene_samples, const Ranges& ranges,
                                             const Thresholds& thresholds, int parts = 1);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Inner loops over a run of pixels: float input, double precision inside.
+// Inner loops over a run of pixels. Input values are floats; the computations are in double precision.
 #pragma once
 
 #include "core/cube_view.h"
@@ -25,9 +25,9 @@ struct alignas(64) RunSums {
     double plus[run_pixels];       ///< sum of (s/norm(s) + t/norm(t))^2
 };
 
-/// Computes all sums except the last three. s, t: first band of the run. stride: elements from one band to
-/// the next, or from one part of a value to the next (stream::value_parts). Differences are computed part by
-/// part, so that 64-bit integers do not lose digits.
+/// Computes all sums except the last three. s, t: the run's values in the first band of each cube. stride:
+/// elements from one band to the next, or from one part of a value to the next (stream::value_parts).
+/// Differences are computed part by part, so that 64-bit integers do not lose digits.
 void first_sums(const float* s, const float* t, ptrdiff_t stride, int parts, int bands, size_t pixels,
                 RunSums& out);
 /// Computes the last three sums from the results of first_sums() (undefined if a pixel is invalid or a norm
@@ -35,16 +35,16 @@ void first_sums(const float* s, const float* t, ptrdiff_t stride, int parts, int
 void second_sums(const float* s, const float* t, ptrdiff_t stride, int parts, int bands, size_t pixels,
                  RunSums& out);
 
-/// The Gaussian window has 11 taps along each axis, with sigma 1.5. The taps are not normalised, since the
-/// weights of the compared pixels are.
+/// The Gaussian window has 11 taps along each axis, with sigma 1.5. The taps need not be normalised, because
+/// each filtered value is divided by the sum of the taps over compared pixels.
 inline constexpr int ssim_radius = 5, ssim_taps = 2 * ssim_radius + 1;
 
 /// Computes out[i] = taps[5] in[i + 5 stride] + sum_{k < 5} taps[k] (in[i + k stride] + in[i + (10 - k)
 /// stride]) for 0 <= i < n. The taps are symmetric.
 void correlate(const double* in, ptrdiff_t stride, const double* taps, size_t n, double* out);
 
-/// Computes ssim of n pixels of one band from their filtered planes: weight, s, t, s^2, t^2, s t, with values
-/// relative to `middle`. Undefined if the weight is 0.
+/// Computes ssim of n pixels of one band. planes: the filtered weight, s, t, s^2, t^2 and s t, where `middle`
+/// was subtracted from s and t. The result is undefined where the weight is 0.
 void ssim_values(const double* const planes[6], double middle, double c1, double c2, size_t n, double* out);
 
 } // namespace hsi::compare

@@ -33,13 +33,13 @@ class Measurement {
     /// Returns the metrics with one value per pixel, which are the bands of a map: all except sr.
     const std::vector<Metric>& local() const { return m_local; }
 
-    /// Calls `pass` with the name and the operation of each pass, without running it. both: a
-    /// stream::StackedSource.
+    /// Calls `pass` with the name and the operation of each pass, for plans; runs nothing. both: a
+    /// stream::StackedSource of the two cubes.
     void show(const stream::CubeSource& both, bool map, const Show& pass) const;
 
-    /// Runs the passes over both cubes. open_map (may be empty) is called before the last pass; its sink has
-    /// one band for each of local(). If no pixel is valid in both cubes, the counts show it and the other
-    /// results are empty.
+    /// Runs the passes over both cubes. If open_map is not empty, it is called before the pass that writes
+    /// the map, and returns a sink with one band per metric of local(). If no pixel is valid in both cubes,
+    /// the counts show this, and the other results are empty.
     Findings run(const stream::CubeSource& both, const std::function<stream::CubeSink*()>& open_map,
                  const Pass& pass) const;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Computes medians of several columns at once, with one column in each SIMD lane. Each pass over the rows
-// counts the values up to a pivot, which is interpolated between two of the values. No value is moved.
+// Computes medians of several columns at once, with one column in each SIMD lane. Values are neither sorted
+// nor moved. Instead, each pass over the rows counts the values up to a pivot. The pivot is interpolated
+// between two values that enclose the median, until the median is known.
 #pragma once
 
 #include "core/cube_view.h"
@@ -21,9 +22,10 @@ inline constexpr double left_out = std::numeric_limits<double>::infinity();
 /// columns_at_once, finite or left_out. median: 0 if there are no finite values.
 void find_medians(const double* rows, int64_t lines, ColumnNumbers& kept, ColumnNumbers& median);
 
-/// Fills `rows` (lines x columns_at_once) with values [first, first + columns_at_once) of the lines of a band
-/// or, with `steps`, with their differences from the previous column. keep: 1 or 0 for each pixel, in the
-/// layout of the band; null if all are kept.
+/// Fills `rows` (lines x columns_at_once) with a band's values in the columns [first, first +
+/// columns_at_once). With `steps`, fills it with the differences from the values in the previous column.
+/// keep: packed lines x samples, 1 for valid pixels, otherwise 0; null if all pixels are valid. Values and
+/// differences of pixels that are not valid become left_out.
 void fill_rows(const CubeView<float>& in, int band, int64_t first, bool steps, const float* keep,
                double* rows);
 

@@ -6,12 +6,12 @@
 
 namespace hsi::destripe {
 
-/// Adds |row[i]| to magnitude[i]. From this sum over the bands, core/valid_pixel.h decides if a pixel is
+/// Adds |row[i]| to magnitude[i]. From the sum over all bands, core/valid_pixel.h decides whether a pixel is
 /// valid.
 void add_magnitudes(const float* row, size_t count, float* magnitude);
 
-/// to[i] = factor[i] from[i] + offset[i], computed in double precision and rounded to float; NaN if a float
-/// cannot represent it.
+/// Computes to[i] = factor[i] from[i] + offset[i] in double precision and rounds it to float. The result is
+/// NaN if it exceeds the range of float.
 void correct_row(const float* from, const double* factor, const double* offset, size_t count, float* to);
 
 } // namespace hsi::destripe

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Workers that score pixels in blocks of a line. A worker walks through its tile and counts pixels.
+// Workers that score the pixels of a tile in blocks of neighbouring pixels of a line, and count valid and
+// invalid pixels.
 #pragma once
 
 #include "detect/detect.h"
@@ -28,8 +29,8 @@ class BlockWorker : public stream::Worker {
     /// Processes at most block_pixels pixels from `sample` on.
     virtual void process_block(const CubeView<float>& in, int64_t line, int64_t sample, int64_t count,
                                const std::vector<CubeView<float>>& out) = 0;
-    /// A block with block_pixels readable values per band. The last block of a line is copied and padded,
-    /// since SIMD vectors must not read past the tile.
+    /// A block with block_pixels readable values per band. If whole_block() gets fewer pixels at the end of a
+    /// line, it copies them and pads them with zeros, since SIMD vectors must not read past the tile.
     struct Block {
         const float* first;
         ptrdiff_t band_stride;
@@ -48,7 +49,7 @@ class BlockWorker : public stream::Worker {
     std::vector<float> m_tail;
 };
 
-/// The common part of operations with block workers. Base: Detection, or a class derived from it.
+/// The common part of operations whose workers are BlockWorkers. Base: Detection, or a class derived from it.
 template <class Base>
 class OfBlocks : public Base {
   public:

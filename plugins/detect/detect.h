@@ -30,8 +30,8 @@ struct Targets {
     bool absorption = false;
 };
 
-/// Reports a target that equals the background's mean, or that, for cem, is nearly zero compared with the
-/// background.
+/// The error that a target equals the background's mean; for cem, that a target is nearly zero compared with
+/// the background.
 class TargetIsMean : public Error {
   public:
     using Error::Error;
@@ -39,8 +39,8 @@ class TargetIsMean : public Error {
 
 /// Targets with a smaller (t-m)'C^-1(t-m) count as equal to the mean.
 inline constexpr double least_contrast = 1e-12;
-/// Returns true if (t-m)'M^-1(t-m) distinguishes a target from the mean. The absorption of one unit of a gas
-/// may be arbitrarily small.
+/// Returns true if the contrast (t-m)'M^-1(t-m) is large enough to distinguish a target from the mean. The
+/// absorption of one unit of a gas may be arbitrarily small; only its inverse must be finite.
 HSI_HOST_DEVICE inline bool is_enough_contrast(double contrast, bool absorption) {
     return absorption ? contrast > 0 && std::isfinite(1 / contrast) : contrast >= least_contrast;
 }
@@ -52,7 +52,7 @@ struct Decision {
     std::optional<double> threshold;
 };
 
-/// A summary of the scores of a pass.
+/// A summary of the scores and the map of a pass.
 struct ScoreCounts {
     std::vector<float> best;     ///< one per target; NaN if no pixel has a score
     std::vector<int64_t> mapped; ///< one per target: the number of its pixels in the map
@@ -68,23 +68,24 @@ class Detection : public stream::CountingOperation {
     int64_t without_background() const { return m_few; }
     /// Returns the number of valid pixels whose surrounding pixels are all equal (local RX).
     int64_t without_variance() const { return m_flat; }
-    /// Returns the summary of the scores in this process, if devices compute it together with the scores;
-    /// null on the CPU.
+    /// Returns the summary of the scores that this process has computed. Returns null if the operation makes
+    /// no summary, as on the CPU.
     virtual const ScoreCounts* score_counts() const { return nullptr; }
 
   protected:
     int64_t m_few = 0, m_flat = 0;
 };
 
-/// Makes the operations of a method. Each method has its own class (PixelBackend ...), which runs on the CPU,
-/// and a CUDA module whose class overrides it. A device computes in double precision throughout.
+/// Makes the operations of a method. Each method derives its own class (PixelBackend ...), whose operations
+/// run on the CPU. The method's CUDA module overrides this class with operations that run on devices, in
+/// double precision throughout.
 class Backend {
   public:
     virtual ~Backend() = default;
-    /// Returns the seconds of kernels in finished passes, without copies; 0 on the CPU. It is a sum over
-    /// workers, which slow each other down when they share a device.
+    /// Returns the seconds that kernels took in finished passes, without copies; 0 on the CPU. The seconds
+    /// are added over all workers. Workers that share a device slow each other down.
     virtual double kernel_seconds() const { return 0; }
-    /// Returns the free bytes of the device that has least free memory; 0 on the CPU.
+    /// Returns the free bytes of the device with the least free memory; 0 on the CPU.
     virtual uint64_t free_memory() const { return 0; }
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The output and the tally of the kernels of all detection methods. All kernels compute in double precision.
-// A result depends only on its pixel's values (local RX: on its run and the surrounding pixels; groups: on
-// its group), never on the launch.
+// The outputs of the kernels of all detection methods, and the summary of their scores. All kernels compute
+// in double precision. A result depends only on its pixel's values (local RX: on the pixels of its run and
+// their surroundings; groups: on the pixels of its group). It does not depend on tiles, grids or blocks.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -22,9 +22,9 @@ struct Output {
     unsigned long long* counts = nullptr;
 };
 
-/// A summary of the scores and the map of a tile. best: one integer per target, see score_of().
+/// Buffers that summarise the scores and the maps of all tiles of a worker. Clear them before the first tile.
 struct Tally {
-    unsigned* best = nullptr; ///< best score of each target, encoded; 0 before the first score
+    unsigned* best = nullptr; ///< best score of each target, see score_of(); 0 before the first score
     /// Number of pixels of each target in the map, then of all pixels of the map; null without a map
     unsigned long long* mapped = nullptr;
     bool small_is_best = false;
@@ -37,8 +37,8 @@ __host__ __device__ inline float score_of(unsigned best, bool small_is_best) {
     memcpy(&score, &bits, sizeof score);
     return score;
 }
-/// Adds the scores and the map to the tally. scores: `targets` planes with `pixels` scores per plane. map:
-/// null without a map.
+/// Adds the scores and the map of a tile to its worker's summary. scores: `targets` planes with `pixels`
+/// scores per plane. map: `pixels` target numbers; null without a map.
 void launch_tally(const float* scores, const float* map, int targets, int pixels, const Tally& tally,
                   cudaStream_t stream);
 

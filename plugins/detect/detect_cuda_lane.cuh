@@ -74,8 +74,8 @@ class CudaWorker : public stream::Worker {
         kernel_seconds += m_clock.seconds();
     }
 
-    /// Adds this worker's best scores and counts of the map to `all`, after the last tile. Call this function
-    /// only if the worker tallies.
+    /// Adds this worker's best scores and counts of the map to `all`. Call this function after the last tile,
+    /// and only if the worker was made with `tallies`.
     void add_to(ScoreCounts& all) {
         const cuda::DeviceGuard guard(m_ordinal);
         std::vector<unsigned> best(m_best.size());
@@ -99,8 +99,9 @@ class CudaWorker : public stream::Worker {
     double kernel_seconds = 0;
 
   protected:
-    /// outputs: the number of bands per output. tallies: summarises the scores of the first output, which
-    /// must have one score per band, for add_to(). Precondition: `ordinal` is the current device.
+    /// outputs: the number of bands of each output. tallies: the worker summarises its scores for add_to();
+    /// each band of the first output must then be the score of a target. `ordinal` must be the current
+    /// device.
     CudaWorker(int ordinal, int bands, const std::vector<int>& outputs, const Decision& decision,
                const TileLimits& l, bool tallies = false)
         : m_ordinal(ordinal), m_decision(decision), m_tallies(tallies),
@@ -120,7 +121,7 @@ class CudaWorker : public stream::Worker {
         return 4 * (static_cast<uint64_t>(bands) * window_pixels(l) + all * core_pixels(l)) +
                8 * count_kinds + 12 * static_cast<uint64_t>(outputs.front()) + 8;
     }
-    /// Launches the kernels for the tile in m_raw.
+    /// Launches the kernels that compute the outputs from the tile in m_raw.
     virtual void launch(const Tile& tile, const CubeView<float>& in, gpu::Output& to,
                         cudaStream_t stream) = 0;
 
@@ -141,7 +142,7 @@ class CudaWorker : public stream::Worker {
     cuda::KernelClock m_clock;
 };
 
-/// A detection (Base) on devices.
+/// A detection on devices. Base: the class of the detection on the CPU.
 template <class Base>
 class CudaDetectionOf : public cuda::LaneOperation<Base> {
   public:
@@ -166,7 +167,8 @@ class CudaDetectionOf : public cuda::LaneOperation<Base> {
     double& m_kernel_seconds;
 };
 
-/// A detection whose workers tally their scores.
+/// A detection whose workers summarise their scores: the best score of each target, and the number of its
+/// pixels in the map.
 class TalliedDetection : public CudaDetectionOf<Detection> {
   public:
     using CudaDetectionOf::CudaDetectionOf;

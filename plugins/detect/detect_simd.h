@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The inner loops of detection, compiled for every instruction set and dispatched at run time. They compute
-// in double precision, with one SIMD lane per pixel (or column), so results do not depend on the width of a
-// register.
+// The inner loops of detection, compiled for every instruction set and selected at run time. Unless stated
+// otherwise, they compute in double precision. Each SIMD lane has one pixel, so results do not depend on the
+// width of a register.
 #pragma once
 
 #include <cstddef>
@@ -19,11 +19,12 @@ class Panels {
   public:
     static constexpr int height = 6;
     Panels() = default;
-    /// Copies a matrix of `columns` columns that is packed row by row.
+    /// Copies a matrix with `columns` columns, whose rows follow each other in memory.
     Panels(const std::vector<double>& matrix, int columns);
-    /// Copies a lower triangular matrix with as many columns as `scales`; panels end at the diagonal. If the
-    /// rows of a panel, times the scales, are at most `length` long, the panel is also kept in single
-    /// precision, unless a scale is outside 1e-30 to 1e30.
+    /// Copies a lower triangular matrix; its panels end at the diagonal. `scales` has one value per column. A
+    /// panel is also kept in single precision if two conditions hold. Each of its rows has at most the
+    /// Euclidean length `length` after its elements were multiplied by the scales of their columns. These
+    /// scales are within 1e-30 to 1e30.
     Panels(const std::vector<double>& matrix, const std::vector<double>& scales, double length);
 
     int count() const { return static_cast<int>(m_columns.size()); }
@@ -72,11 +73,11 @@ struct SimdKernels {
     /// Writes block_pixels spectra of `height` values to z, each minus its mean. inverse[i] = 1 / sqrt(sum of
     /// the squares of column i of z), or 0 if this sum is below 1e-12 height.
     void (*centre)(const double* spectra, int height, double* z, double* inverse);
-    /// Adds the fits of a feature to scores and depths. products: of block_pixels centred spectra with the
-    /// centred L. inverse: from centre(). F = product * inverse * line.fit, at most 1, and D = product *
-    /// line.depth; both are 0 if the product is not above 0 or inverse is 0. scores += weight F (how = 0),
-    /// weight D (how = 1) or weight F D (how = 2), and depths += weight D. If F or D is less than `line`
-    /// requires, score and depth become minus infinity.
+    /// Adds the fits of a feature to scores and depths. products: the products of block_pixels centred
+    /// spectra with the centred L. inverse: 1 / length of these spectra, from centre(). F = product * inverse
+    /// * line.fit, at most 1, and D = product * line.depth; both are 0 if the product is not above 0 or
+    /// inverse is 0. scores += weight F (how = 0), weight D (how = 1) or weight F D (how = 2), and depths +=
+    /// weight D. If F or D is less than `line` requires, score and depth become minus infinity.
     void (*add_fit)(const double* products, const double* inverse, const FitLine& line, int how,
                     double* scores, double* depths);
     /// y: `components` rows of block_pixels values. t, weights and signal: one value per component. Computes
@@ -86,8 +87,8 @@ struct SimdKernels {
                  const double* signal, double* filtered, double* apart);
     /// Computes out[row * block_pixels + i] = row times column i of z.
     void (*multiply)(const double* z, int height, const Panels& rows, double* out);
-    /// Computes squared[i] = |matrix times column i of z|^2. Panels that are kept in single precision use
-    /// `singles`.
+    /// Computes squared[i] = |matrix times column i of z|^2. Panels that are kept in single precision are
+    /// multiplied with `singles`, which is z in single precision from take().
     void (*quadratic)(const double* z, const float* singles, int height, const Panels& matrix,
                       double* squared);
     const char* target;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Finds thresholds from scores: the exact k-th best score of all pixels. Two passes count scores, and store
-// none of them.
+// Finds a threshold from scores: the exact k-th best score of all pixels. It needs two passes, which count
+// scores and do not store them.
 #pragma once
 
 #include "core/cube_view.h"
@@ -12,11 +12,12 @@
 
 namespace hsi::detect {
 
-/// Takes the scores of a pass, one band per target, and counts each pixel's best score by the upper half of
-/// its bits. After seek(), it counts only scores with the upper half that was found, by the lower half of
-/// their bits. Counts do not depend on the order of pixels, so results are equal for any tiles, threads and
-/// ranks. Use with two passes of the same scores:
-///   ScoreRanking r(...); run_pass(.., {&r}, ..); r.seek(k); run_pass(.., {&r}, ..); r.value()
+/// A sink for scores, one band per target, that counts the best score of each pixel in 65536 bins. In the
+/// first pass, the bin is the upper half of the score's bits. In the second pass, after seek(), only scores
+/// with the upper half of the wanted score are counted, by the lower half of their bits. Counts do not depend
+/// on the order of pixels, so results are equal for any tiles, threads and ranks. Use with two passes of the
+/// same scores:
+///   ScoreRanking r(...); run_pass(.., {&r}, ..); r.seek(k); run_pass(.., {&r}, ..); r.found()
 class ScoreRanking final : public stream::GatheringSink {
   public:
     /// mask: the pixels whose scores are counted; null for all. The mask must outlive the ranking.
@@ -30,7 +31,8 @@ class ScoreRanking final : public stream::GatheringSink {
 
     /// Returns the number of pixels with a score, after the first pass.
     int64_t pixels() const;
-    /// Selects the score to find, after the first pass: 1 is the best, pixels() the worst.
+    /// Selects the rank of the score to find: 1 is the best score, pixels() the worst. Call it between the
+    /// passes.
     void seek(int64_t rank);
     struct Found {
         float score = 0;
@@ -57,8 +59,9 @@ class ScoreRanking final : public stream::GatheringSink {
     int64_t m_better = 0; ///< number of pixels whose key has a better upper half
 };
 
-/// Returns the worst double that rounds to `score`, or to a better score, in single precision. A score in
-/// double precision is at least as good as this value if, after rounding, it is at least as good as `score`.
+/// Returns the worst double that rounds, in single precision, to `score` or to a better score. Pixels can
+/// then be compared in double precision: a score reaches the returned value if and only if its rounded value
+/// reaches `score`.
 double edge_of(float score, bool small_is_best);
 
 } // namespace hsi::detect

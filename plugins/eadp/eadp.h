@@ -78,10 +78,11 @@ std::vector<double> fed_taus(double time, int cycles);
 /// Returns the coefficients a_0..a_n of the product of (1 + tau_j A) over all cycles, in Chebyshev
 /// polynomials of I + tau_max A; n = steps x cycles.
 std::vector<double> fed_coefficients(double time, int cycles);
-/// Returns the coefficients of exp(T A), truncated when the tail is below `tolerance`; their sum remains 1.
+/// Returns the coefficients of exp(T A) in the polynomials of fed_coefficients(). The series is truncated
+/// where the remaining terms are below `tolerance`, and the sum of the coefficients remains 1.
 std::vector<double> exact_coefficients(double time, double tolerance);
 
-/// One run of the recurrence and the coefficients of its copies.
+/// One run of the recurrence, and the coefficients of the copies that it computes.
 struct Stage {
     int degree = 0; ///< number of sweeps
     /// One list per copy, with at most degree + 1 coefficients each.
@@ -92,12 +93,13 @@ struct Stage {
 std::vector<Stage> make_stages(const Options& options);
 
 int gaussian_radius(double sigma); ///< Returns ceil(3 sigma).
-/// Returns the pixels beyond a tile on which its gradients depend: Gaussian and Scharr.
+/// Returns the number of pixels beyond a tile on which its gradients depend, through the Gaussian and the
+/// Scharr operator.
 int64_t gradient_halo(const Options& options);
 /// Returns the weights of the Gaussian at offsets 0..radius. The weights over -radius..radius sum to 1.
 std::vector<double> gaussian_weights(double sigma);
-/// Returns the pixels beyond a tile on which its diffused core depends: gradient_halo() plus the degrees of
-/// all stages that one pass runs.
+/// Returns the number of pixels beyond a tile on which its diffused core depends: gradient_halo() plus the
+/// degrees of all `stages`. One pass runs these stages.
 int64_t halo_of(const Options& options, const std::vector<Stage>& stages);
 
 // --- the contrast
@@ -111,16 +113,18 @@ struct Range {
     float lowest = 0, highest = 0; ///< minimum and maximum of the valid pixels
     double steepest = 0;           ///< hmax, the largest gradient magnitude
     int64_t valid = 0;             ///< number of valid pixels
-    /// Returns the level, which is subtracted before diffusion and added after it. Without it, sums of large
-    /// values would lose digits.
+    /// Returns the level, which is subtracted from the component before diffusion and added after it.
+    /// Otherwise, sums of large values would lose digits.
     float level() const { return valid > 0 ? 0.5f * lowest + 0.5f * highest : 0.0f; }
 };
 
-/// Returns k = hmax (b+1)/300, where b is the first bin whose cumulative count reaches the percentile of the
-/// non-zero gradients. The comparison uses integers. Returns 0 if all gradients are zero.
+/// Returns k = hmax (b+1)/300, where b is the first bin up to which the histogram has the fraction
+/// `percentile` of the non-zero gradients. Counts are compared as integers. Returns 0 if all gradients are
+/// zero.
 double contrast_of(const Range& range, const Histogram& histogram, double percentile);
 
-/// Scans the gradients of the components. The result of a scan is complete after its pass.
+/// The scans of the gradients of the components, for the ranges and then for the histograms. The result of a
+/// scan is complete after its pass.
 class RangeScan : public stream::Operation {
   public:
     virtual const std::vector<Range>& result() const = 0;
@@ -151,14 +155,14 @@ enum class Way {
     written,       ///< The whole scene is one tile, and its bands are written as they are finished.
     /// The whole scene is one tile, processed in two passes. The first pass is a scan that diffuses the
     /// components and keeps the copies in the memory where they were computed. In the second pass, the
-    /// operation of make_kept_output() writes the profile tile by tile, on any number of workers. The input
-    /// of the second pass is the components, and its copies are the copies of the last scan.
+    /// operation of make_kept_output() writes the profile tile by tile, on any number of workers. The second
+    /// pass reads the components again, and takes the copies that the last scan has kept.
     kept,
     one_tile, ///< the whole scene as one tile
     tiles     ///< tiles with their halo, one thread per tile
 };
 
-/// Returns whether a WrittenDiffusion writes the bands as they are finished.
+/// Returns true if the diffusion is a WrittenDiffusion, which writes the bands as they are finished.
 inline bool is_written(Way way) { return way == Way::written_strips || way == Way::written; }
 
 /// The inputs of a diffusion. For each component, the output contains the component itself if
@@ -172,8 +176,8 @@ struct Diffusion {
     int64_t strip_lines = 0; ///< number of lines of the shortest strip
 };
 
-/// A diffusion of large tiles whose bands are written as they are finished. The pipeline runs it as a scan.
-/// It needs the memory of a few planes instead of the whole profile.
+/// A diffusion of a whole scene or of large strips that writes each band as soon as it is finished. It runs
+/// as a scan, without outputs. It needs the memory of a few planes instead of the whole profile.
 class WrittenDiffusion : public stream::Operation {
   public:
     /// Returns the number of planes of the writer, which scratch_bytes() includes.
@@ -182,9 +186,10 @@ class WrittenDiffusion : public stream::Operation {
     virtual void write_to(stream::BandWriter& writer) = 0;
 };
 
-/// The passes over component planes, called in this order for each set of planes. The planes are the source's
-/// bands; NaN marks missing values. A backend with its own memory may keep the data of the range scan there
-/// if keep_planes() announced that every pass gets the whole scene in one tile.
+/// Makes the operations of the passes over component planes, which run in this order for each set of planes.
+/// The planes are the source's bands; NaN marks missing values. keep_planes() announces whether every pass
+/// will get the whole scene in one tile. If so, a backend with its own memory may keep the data of the range
+/// scan there for the later passes.
 class Backend {
   public:
     virtual ~Backend() = default;
@@ -199,9 +204,9 @@ class Backend {
     /// Returns the host bytes of the copies of Way::kept; scratch_bytes() includes them.
     virtual uint64_t kept_bytes(const stream::CubeShape& /*copies*/) const { return 0; }
     virtual std::string describe() const = 0;
-    /// Returns the device bytes for planning tiles; 0 on the CPU.
+    /// Returns the bytes of device memory for which tiles are planned; 0 on the CPU.
     virtual uint64_t free_memory() const { return 0; }
-    /// Returns true if passes with one tile are faster on this backend.
+    /// Returns true if this backend is faster when a pass gets the whole scene in one tile.
     virtual bool wants_whole_scene() const { return false; }
     virtual void keep_planes(bool /*whole_scene*/) {}
 };

@@ -57,11 +57,12 @@ Range range_of(const RangeSums& sums);
 /// of launch_range().
 void launch_gradient(const Planes& planes, const uint8_t* valid, const GradientWork& work, double* squared,
                      Core core, RangeSums* sums, cudaStream_t stream);
-/// Returns whether launch_gradient() needs the planes of GradientWork. If not, they may be null.
+/// Returns true if launch_gradient() needs the planes of GradientWork; otherwise they may be null.
 bool gradient_needs_planes(int radius);
 void launch_range(const Planes& planes, const uint8_t* valid, const double* squared, Core core,
                   RangeSums* sums, cudaStream_t stream);
-/// steepest[c] is hmax of component c. The kernel adds to `counts`, components x histogram_bins.
+/// Adds the valid pixels of the core with gradients above 0 to the histograms `counts`, components x
+/// histogram_bins. steepest[c] is hmax of component c.
 void launch_histogram(const Planes& planes, const uint8_t* valid, const double* squared, Core core,
                       const double* steepest, unsigned long long* counts, cudaStream_t stream);
 /// Returns the line length of the recurrence's planes, a multiple of 4 samples (float4). The padding is zero.
@@ -93,8 +94,9 @@ struct StageWork {
 ///
 /// In single precision on a device with enough shared memory, one persistent kernel runs all sweeps. Every
 /// multiprocessor keeps a tile of 128 x 52 pixels in registers (Y_k, weights) and the sums of 8 copies in
-/// shared memory. After every 4 sweeps, neighbours exchange halos of 4 pixels through the second-level cache,
-/// each value with a tag. Otherwise each sweep is one launch.
+/// shared memory. After every 4 sweeps, neighbouring multiprocessors exchange halos of 4 pixels through the
+/// second-level cache. Each value has a tag, by which the reader sees that it has arrived. On other devices
+/// and in double precision, each sweep is one launch.
 template <class T>
 class Recurrence {
   public:

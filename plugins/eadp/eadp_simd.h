@@ -12,10 +12,10 @@ namespace hsi::eadp {
 
 /// The number of sweeps that one pass over memory fuses.
 inline constexpr int fused_sweeps = 16;
-/// The maximum number of rows that one call adds.
+/// The maximum number of rows that one call of accumulate() adds.
 inline constexpr int most_rows = 9;
-/// Kernels may read this many elements before the start and after the end of a row. They may write this many
-/// elements after the end of a ring row.
+/// Kernels may read this many elements before the start and after the end of a row, and may write this many
+/// elements after the end of an output row of sweep().
 inline constexpr int64_t row_slack = 32;
 
 /// The kernels of a sweep; T is float or double.
@@ -36,7 +36,8 @@ struct SetupKernels {
     /// Computes out[i] = w_0 in[i] + sum_t w_t (in[i-t] + in[i+t]) for one row. The row has `radius` extra
     /// elements on each side.
     void (*smooth_row)(const double* in, const double* weights, int radius, int64_t count, double* out);
-    /// Computes the sum of smooth_row() across rows: rows[radius + t] is t rows below the centre row.
+    /// Computes the same sum as smooth_row(), but across rows. rows[radius + t] is the row t rows below the
+    /// centre row.
     void (*smooth_column)(const double* const* rows, const double* weights, int radius, int64_t count,
                           double* out);
     /// Computes out = numerator / denominator for valid pixels, and 0 for the others.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The setup stages on the CPU, row by row: Gaussian and Scharr gradient of one component over a tile's
-// window.
+// The setup of the diffusion on the CPU, row by row: the mask, and the Gaussian and the Scharr gradient of
+// one component over a tile's window.
 #pragma once
 
 #include "core/cube_view.h"
@@ -12,8 +12,8 @@
 
 namespace hsi::eadp {
 
-/// Sets the mask to 1 if the pixel of `in` is valid in all bands, otherwise to 0. The mask is packed,
-/// in.lines x in.samples.
+/// Sets the mask of each pixel of `in` to 1 if it is valid in all bands, otherwise to 0. zero_is_invalid: a
+/// pixel that is zero in all bands is also invalid. The mask is packed, in.lines x in.samples.
 void make_mask(const CubeView<float>& in, bool zero_is_invalid, float* mask);
 
 /// Writes the tiles of a profile from copies that already exist. For every component, the output contains the

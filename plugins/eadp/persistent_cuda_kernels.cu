@@ -443,7 +443,9 @@ __device__ __forceinline__ void halo_warp(const PersistentWork& work, float4* sh
                                                              shared + edges_at +
                                                              (work.core_lines / warp_rows + 1) * 64 + lane;
     const int neighbours = place.neighbours;
-    // In the neighbour's core, the same samples are 30 lanes further.
+    // The lines above and below the core are in the cores of the blocks above and below. Their samples in
+    // lanes 0 and 31 are in the blocks to the left and to the right of these. There, other lanes have
+    // published the samples: lane 30 of the left block, and lane 1 of the right block.
     const int dx = lane == 0 ? -1 : lane == 31 ? 1 : 0;
     const bool there = lane == 0 ? neighbours & to_left : lane == 31 ? neighbours & to_right : true;
     const int words = lane == 0 ? 30 : lane == 31 ? 1 : lane;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// All sweeps of a stage in one cooperative launch, in which every multiprocessor keeps a tile.
-// The class gpu::Recurrence starts the launch.
+// All sweeps of a stage in one launch, during which every multiprocessor keeps a tile. The class
+// gpu::Recurrence starts the launch.
 #pragma once
 
 #include "eadp/eadp_cuda_kernels.cuh"
@@ -13,9 +13,10 @@ constexpr int warp_rows = 4;    ///< lines per warp; each lane has 4 samples per
 constexpr int most_warps = 12;  ///< warps per block, three per scheduler; the last warp processes the halo
 /// Tiles have 128 x 52 pixels. Their core has at most 120 x 44 pixels.
 constexpr int core_samples = 120, most_core_lines = (most_warps - 1) * warp_rows;
-/// The words that a block publishes. Each word has two samples and their tags. The core's first and last four
-/// lines are [first, last][line][Y_k, Y_{k-1} x two halves of 4 samples][lane]. The core's first and last
-/// four samples of every line follow as [first, last][line][Y_k, Y_{k-1} x two halves].
+/// The words that a block publishes for its neighbours. Each word has two samples and their tags, so four
+/// samples need two words (halves). The words begin with the core's first and last four lines: [first,
+/// last][line][Y_k, Y_{k-1} x two halves][lane]. The core's first and last four samples of every line follow:
+/// [first, last][line][Y_k, Y_{k-1} x two halves].
 constexpr size_t exchange_lines = 2 * warp_rows * 4 * 32;
 constexpr size_t exchange_words = exchange_lines + 2 * most_core_lines * 4;
 

@@ -10,7 +10,8 @@ namespace hsi::eadp::gpu {
 /// Number of float4 for the first and the last line of every warp.
 constexpr size_t edge_vectors = (most_warps + 1) * 64;
 
-/// A barrier of the block's warps in two halves, so that a warp can work between arrival and wait.
+/// A barrier of the block's warps. Arriving and waiting are separate functions, so that a warp can work in
+/// between.
 __device__ __forceinline__ void barrier_init(unsigned barrier, int arrivals) {
     asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
 }
@@ -42,7 +43,7 @@ __device__ __forceinline__ void barrier_wait(unsigned barrier, unsigned parity) 
 
 using Pixels = float[warp_rows][4];
 
-/// The weights of four lines of a warp.
+/// The weights of one lane's pixels in the four lines of a warp.
 struct Strip {
     Pixels east, south;    ///< weights to the right neighbour and to the neighbour below
     float west[warp_rows]; ///< weights to the left neighbour of the lane's first sample
@@ -125,8 +126,8 @@ __device__ __forceinline__ float4 line_of(const Pixels& p, int r) {
     return make_float4(p[r][0], p[r][1], p[r][2], p[r][3]);
 }
 
-/// The offset from a warp's first line in the edges to the Strip::west values of its lanes. Strip::north is
-/// 32 elements further. The core keeps both in shared memory.
+/// The core keeps Strip::west and Strip::north in shared memory. These are their offsets from the warp's
+/// first line in the edges.
 constexpr int west_of_edges = 2 * static_cast<int>(edge_vectors), north_of_edges = west_of_edges + 32;
 
 // The block's sweep barrier has four phases per group, so its parity equals the parity of the sweep index

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Endmembers: the pixels of a scene that span the others.
+// Finds endmembers, the pixels of a scene of which all others are mixtures.
 //
 // N-FINDR: M. E. Winter, N-FINDR: an algorithm for fast autonomous spectral end-member determination in
 // hyperspectral data, Proc. SPIE 3753, 1999. N-FINDR finds the pixels whose simplex has the greatest volume
@@ -61,7 +61,7 @@ struct Extraction {
     std::vector<Endmember> members;
     std::vector<std::string> warnings; ///< warnings for the user
     std::vector<stream::PassReport> passes;
-    /// Y was kept in memory; otherwise each search of the pixels reads the scene again.
+    /// true: y was kept in memory. false: each search through the pixels has read the scene again.
     bool in_memory = false;
     int looks = 0;                    ///< number of searches through the y of all pixels
     int sweeps = 0, replacements = 0; ///< used by N-FINDR
@@ -69,20 +69,21 @@ struct Extraction {
     bool projective = false;          ///< VCA: projective projection was used instead of the affine hull
 };
 
-/// A function that returns the options of the search's pass with this name. A pass may use half of
-/// options.memory for y.
+/// A function that returns the options of the pass with this name. Half of their memory may be used for
+/// keeping y.
 using MakePass = std::function<stream::PassOptions(const std::string& name)>;
 
-/// Searches `source`. Its shape, the moments and the pixels must belong to the same scene. \throws UsageError
-/// that names the range if options.count is not in 2 .. bands (nfindr: bands + 1) or exceeds the number of
-/// valid pixels. \throws Error if all valid pixels are equal.
+/// Finds the endmembers of a scene. `moments` must be the statistics of `source`. \throws UsageError, which
+/// names the range, if options.count is not in 2 .. bands (nfindr: bands + 1) or exceeds the number of valid
+/// pixels. \throws Error if all valid pixels are equal.
 Extraction extract(const stream::CubeSource& source, const stream::SceneStatistics& moments,
                    const Options& options, const MakePass& make_pass);
 
 /// Returns the pass that computes y with options.count components, for planning with -dry-run.
 std::unique_ptr<stream::Operation> plan_operation(const stream::CubeShape& shape, const Options& options);
 
-/// Throws like extract() if options.count is invalid. valid_pixels < 0: the number is unknown.
+/// Throws UsageError as extract() does if options.count is invalid. valid_pixels < 0: the number is unknown
+/// and is not checked.
 void check_count(const Options& options, int bands, int64_t valid_pixels);
 
 /// Generates normal random numbers with splitmix64 (G. L. Steele, D. Lea, C. H. Flood: Fast splittable

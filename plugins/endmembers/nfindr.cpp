@@ -173,7 +173,8 @@ void find_by_nfindr(const stream::CubeSource& source, const stream::SceneStatist
         span.add(basis.vectors().back(), true, 1.0);
     }
     simplex.invert();
-    // Largest coordinate per vertex over all pixels; empty after a vertex has changed.
+    // For each vertex, the pixel whose barycentric coordinate at this vertex has the greatest absolute value;
+    // empty if a vertex has changed since.
     std::vector<Peak> peaks;
     for (bool changed = true; changed;) {
         if (found.sweeps == most_sweeps) {

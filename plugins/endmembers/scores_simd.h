@@ -19,7 +19,7 @@ struct SimdKernels {
     /// this order.
     void (*residual)(const double* y, ptrdiff_t stride, int rows, double constant, const double* forms,
                      int count_of_forms, int64_t count, double* out);
-    /// Returns whether any |value[i]| is greater than or equal to the threshold. NaN values do not count.
+    /// Returns true if any |value[i]| is greater than or equal to the threshold. NaN values are ignored.
     bool (*reaches)(const double* value, int64_t count, double threshold);
 };
 

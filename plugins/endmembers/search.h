@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The search behind both methods. Every valid pixel has a vector y, and the search finds the pixel with the
-// greatest value of an affine form of y, or with the greatest distance of y from a subspace.
+// The search for pixels that N-FINDR and VCA share. Every valid pixel has a vector y. The search finds the
+// pixel with the greatest absolute value of an affine form of y, or with the greatest distance of y from a
+// subspace.
 #pragma once
 
 #include "endmembers/endmembers.h"
@@ -13,8 +14,8 @@
 
 namespace hsi::endmembers {
 
-/// Defines y of a pixel x. With s = transform(x), y = s, or y = s / (u's) if `u` is not empty. Pixels with
-/// u's <= 0 are then excluded.
+/// Defines y of a pixel x. Let s = transform(x). If `u` is empty, y = s. Otherwise y = s / (u's), and pixels
+/// with u's <= 0 are excluded.
 struct Frame {
     pca::Transform transform;
     std::vector<double> u; ///< one value per row of y, or empty
@@ -24,12 +25,13 @@ struct Frame {
 struct Forms {
     std::vector<double> matrix, offset;
     int count() const { return static_cast<int>(offset.size()); }
-    /// Adds a form of the vector (constant, y) if `leading` is true, otherwise of (y, constant).
+    /// Adds the form whose value is the product of the vector `form` with (constant, y) if `leading` is true,
+    /// otherwise with (y, constant).
     void add(const std::vector<double>& form, bool leading, double constant);
 };
 
-/// The greatest of many values. Among values within 1e-10 (relative) of the greatest, the smallest index
-/// wins.
+/// Finds the greatest of many values, which arrive in any order. Values within 1e-10 (relative) of the
+/// greatest count as equal to it, and the smallest index among them wins.
 class Leader {
   public:
     void offer(double value, int64_t index);
@@ -39,7 +41,7 @@ class Leader {
     bool found() const { return !m_rising.empty(); }
     int64_t index() const { return m_rising.front().first; }
     double value() const { return m_rising.front().second; } ///< Returns the value at index().
-    /// Returns the threshold. Values below it do not change the result.
+    /// Returns the threshold: offering values below it does not change the result.
     double threshold() const { return m_threshold; }
 
   private:

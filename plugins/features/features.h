@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Continuum removal of a scene, and the description of an absorption feature in a range of wavelengths:
-// depth, position, width, area and asymmetry of the area between 1 and the continuum-removed spectrum r.
+// Removes the continuum of a scene's spectra, and describes absorption features. The feature in a range of
+// wavelengths is the area between 1 and the continuum-removed spectrum r; it has a depth, position, width,
+// area and asymmetry:
 //
 //   m         the first band with r within 1e-10 of the minimum;  D = 1 - r_m, the depth
 //   position  the vertex of the parabola through the bands m-1, m, m+1, between the midpoints on both sides
@@ -40,12 +41,13 @@ struct Feature {
 };
 inline constexpr int measures = 5; ///< output bands per range, in the order of Feature
 
-/// Returns the vertex of the parabola through three points at x[0] < x[1] < x[2]. The second point is the
-/// lowest. The vertex is clamped to the midpoints. Returns x[1] if the parabola does not open upwards.
+/// Returns the x of the vertex of the parabola through three points at x[0] < x[1] < x[2], with the values
+/// `before`, `least` and `behind`. The second value must be the lowest. The result is limited to the
+/// midpoints between the points. Returns x[1] if the parabola does not open upwards.
 double vertex(const double* x, double before, double least, double behind);
 
-/// Returns the feature of a continuum-removed spectrum `r`, whose first and last value are 1. `x` has the
-/// wavelengths, as Range::x.
+/// Returns the feature of a continuum-removed spectrum `r`, whose first and last values are 1. `x` has the
+/// wavelengths of its bands, as Range::x.
 Feature feature_of(const std::vector<double>& x, const double* r);
 
 enum class Output {
@@ -53,7 +55,7 @@ enum class Output {
     features, ///< `measures` bands per range
 };
 
-/// Computes features. The counts are complete after the pass.
+/// The operation that computes features. Its counts are complete after the pass.
 class Features : public stream::CountingOperation {
   public:
     void exchange(parallel::Group& ranks) override;
@@ -65,10 +67,11 @@ class Features : public stream::CountingOperation {
     int64_t m_open = 0;
 };
 
-/// Creates the operation for one output. A pixel is invalid (all NaN) if any of the `inputs` values is not
-/// finite or if all are zero. If the spectrum at an end of a range is not above 0, the output of the range is
-/// NaN; with Output::removed, the whole pixel is NaN. \throws Error if a range has fewer than 3 bands or a
-/// band that is not an input. With Output::removed, also if an input is in no range or in two ranges.
+/// Creates the operation with the requested output. A pixel is invalid (all NaN) if any of the `inputs`
+/// values is not finite or if all are zero. If the spectrum at an end of a range is not above 0, the features
+/// of this range are NaN; with Output::removed, the whole pixel is NaN. \throws Error if a range has fewer
+/// than 3 bands or a band that is not an input. With Output::removed, also throws if an input is in no range
+/// or in two ranges.
 std::unique_ptr<Features> make_features(int inputs, std::vector<Range> ranges, Output output);
 
 /// Checks the ranges. \throws Error in the same cases as make_features().

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Shared code of filters on the CPU and on GPUs.
+// Code that the filters on the CPU and on GPUs share.
 #pragma once
 
 #include "gas/gas.h"
@@ -16,14 +16,15 @@ inline constexpr double least_amount = 1e-9;
 inline constexpr double least_pivot = 1e-12;   ///< smallest squared pivot, relative to the diagonal element
 inline constexpr double least_radiance = 1e-5; ///< smallest radiance under the square root of the noise model
 
-/// The tasks and options that all workers share.
+/// The data that all workers share: the scene, its groups of columns, the options, and the mask.
 struct FilterTask : stream::ColumnStrips {
     FilterOptions options;
     const stream::PixelMask* mask = nullptr;
     bool is_mag1c() const { return options.method == Method::mag1c; }
     bool is_log() const { return options.method == Method::lognormal; }
     bool shrinks() const { return options.ledoit_wolf || options.shrinkage > 0; }
-    /// Returns the indices of the first output's bands that the second output repeats.
+    /// Returns the indices of the bands of the first output that the second output repeats
+    /// (FilterOptions::keep).
     std::vector<int> kept() const;
 };
 
@@ -31,18 +32,20 @@ struct FilterTask : stream::ColumnStrips {
 FilterTask make_task(const stream::CubeShape& scene, const stream::Columns& columns,
                      const FilterOptions& options, const stream::PixelMask* mask);
 
-/// A worker that keeps its records and counts.
+/// A worker that filters groups of columns. It collects the records of its groups and counts its pixels;
+/// ColumnFilter::stop() adds them to the results of the pass.
 class FilterLane : public stream::Worker {
   public:
     std::vector<stream::ColumnRecords<GroupRecord>::Found> found;
     int64_t valid = 0, invalid = 0, in_bad_groups = 0, dark = 0;
 
   protected:
-    /// Copies bands of the first output to the second output, if a second output is requested.
+    /// Copies the bands of FilterTask::kept() from the first output to the second output, if a second output
+    /// is requested.
     static void copy_kept(const FilterTask& task, const std::vector<CubeView<float>>& out);
 };
 
-/// A filter whose workers are FilterLanes.
+/// The common part of filters on the CPU and on GPUs, whose workers are FilterLanes.
 class ColumnFilter : public Filter {
   public:
     explicit ColumnFilter(FilterTask task);

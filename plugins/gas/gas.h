@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Converts radiance to the enhancement of a gas (ppm m), with a separate background for each group of columns
 // of the scanner. The symbols are: k, the unit absorption (1/ppm m, negative); x, a pixel; m and C, the mean
-// and the covariance (divided by n) of the group's pixels in the statistics; V, the shrinkage; M = (1-V) C +
-// V diag C.
+// and the covariance (divisor n) of the group's n pixels in the statistics; V, the shrinkage; M = (1-V) C + V
+// diag C.
 //   mf         t = k m (by bands),  w = M^-1 t,  a = (x-m)'w/(t'w)
 //   lognormal  the same for ln x, with t = k
 //   mag1c      K = 1e5 k;  r = x'm/(m'm);  t = K m, w = M^-1 t, q = t'w;  a = max(0, (x-m)'w/(r q))
@@ -57,8 +57,8 @@ struct FilterOptions {
     int iterations = 30;            ///< number of iterations of mag1c
     bool albedo = true, sparsity = true;
     std::vector<Output> outputs{Output::enhancement};
-    /// true: there is a second output with the bands enhancement and uncertainty, in this order, as far as
-    /// the first output has them.
+    /// true: there is a second output. It repeats the enhancement and the uncertainty of the first output, as
+    /// far as `outputs` has them, in the order of `outputs`.
     bool keep = false;
     std::vector<NoiseBand> noise; ///< one entry per band; needed for Output::uncertainty
     double radiance_scale = 1;    ///< factor from stored values to the radiance of `noise`
@@ -75,8 +75,8 @@ struct GroupRecord {
     double shrinkage = 0;
 };
 
-/// The operation whose output has one band for each of FilterOptions::outputs; NaN for missing values. Tiles
-/// have all lines.
+/// The operation that filters a scene. Its first output has one band for each of FilterOptions::outputs;
+/// missing values are NaN. FilterOptions::keep requests a second output. Tiles have all lines.
 class Filter : public stream::Operation {
   public:
     int64_t valid() const { return m_valid; }
@@ -90,12 +90,13 @@ class Filter : public stream::Operation {
     int64_t m_valid = 0, m_invalid = 0, m_in_bad_groups = 0, m_dark = 0;
 };
 
-/// Creates a filter. `mask` selects the pixels that count in statistics. It may be null, and must outlive the
-/// filter. \throws Error if the lists do not have one value per band.
+/// Creates a filter. `mask` selects the pixels that count in the statistics; null selects all. The mask must
+/// outlive the filter. \throws Error if the lists in `options` do not have one value per band.
 std::unique_ptr<Filter> make_filter(const stream::CubeShape& scene, const stream::Columns& columns,
                                     const FilterOptions& options, const stream::PixelMask* mask);
 
-/// Creates filters on the CPU, or on devices in hsi_cuda_gas.so.
+/// Creates filters. This class creates them on the CPU; the class in hsi_cuda_gas.so overrides it for
+/// devices.
 class Backend {
   public:
     virtual ~Backend() = default;
@@ -118,15 +119,16 @@ struct RadianceTable {
     std::vector<std::vector<double>> radiances; ///< one spectrum per concentration
 };
 
-/// Returns k at bands with these centres and FWHM (nm). The spectral response of a band is g =
-/// exp(-(x-C)^2/(2 sigma^2)), and l_c = ln(sum g L_c / sum g). k is the slope of l over c by least squares.
-/// The result is NaN for a band whose centre is outside the table. As in mag1c, sums are not weighted by the
-/// spacing of x.
+/// Returns the unit absorption k of each band. centres, widths: centre C and FWHM of the bands in nm. The
+/// spectral response of a band at wavelength x is g = exp(-(x-C)^2/(2 sigma^2)). For each concentration c
+/// with the radiances L_c, l_c = ln(sum g L_c / sum g). k is the slope of l_c over c by least squares. k is
+/// NaN for a band whose centre is outside the table. As in mag1c, sums over x are not weighted by the spacing
+/// of x.
 std::vector<double> unit_absorption(const RadianceTable& table, const std::vector<double>& centres,
                                     const std::vector<double>& widths);
 
-/// Returns the noise of the rows at each centre, by linear interpolation and extrapolation. `nm` has at least
-/// two wavelengths, in rising order.
+/// Returns the noise coefficients at each centre (nm). They are interpolated linearly, or extrapolated, from
+/// `rows`, the coefficients at the wavelengths `nm`. `nm` has at least two wavelengths, in rising order.
 std::vector<NoiseBand> noise_at(const std::vector<double>& nm, const std::vector<NoiseBand>& rows,
                                 const std::vector<double>& centres);
 

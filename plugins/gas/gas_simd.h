@@ -12,7 +12,8 @@ namespace hsi::gas {
 inline constexpr int64_t block_pixels = 64;
 inline constexpr int sums = 16;
 
-/// One iteration of mag1c over all pixels. It also computes the sums for the next covariance, with d = r a.
+/// The data of one iteration of mag1c over the pixels of a group. The iteration also computes the sums for
+/// the next covariance, with d = r a (gas.h).
 struct Sweep {
     const float* x = nullptr; ///< blocks x bands x block_pixels
     int64_t blocks = 0;
@@ -24,21 +25,22 @@ struct Sweep {
     const double* inverse = nullptr; ///< 1/r of each pixel; if 0, a remains 0
     const double* r = nullptr;
     double* a = nullptr;
-    /// Bands x sums; the sweep adds d x; null if these pixels do not count in statistics.
+    /// Bands x sums, to which the sweep adds d x; null if these pixels do not count in the statistics
     double* products = nullptr;
     double* d = nullptr;  ///< `sums` values; the sweep adds d
     double* d2 = nullptr; ///< `sums` values; the sweep adds d^2
 };
 
 struct SimdKernels {
-    /// Computes a = max(0, (w'x - level - penalty/(r (a + 1e-9))) / (r q)) in place.
+    /// Updates Sweep::a in place: a = max(0, (w'x - level - penalty/(r (a + 1e-9))) / (r q)). Adds to the
+    /// sums.
     void (*sweep)(const Sweep& task);
-    /// Computes out = w'x of each pixel. The layout of x is the layout of Sweep::x.
+    /// Computes out[i] = w'x for each pixel i. x has the layout of Sweep::x.
     void (*project)(const float* x, int64_t blocks, int bands, const double* w, double* out);
     void (*project_doubles)(const double* x, int64_t blocks, int bands, const double* w, double* out);
-    /// Computes the elements of m on the diagonal and to its right: keep (C - c t' - t c' + b t t'), without
-    /// the factor `keep` on the diagonal. Rows are `pitch` elements apart. `pitch` includes math::slack
-    /// elements after the bands.
+    /// Computes m, which is C - c t' - t c' + b t t' with all elements off the diagonal multiplied by `keep`.
+    /// Only the elements on the diagonal and right of it are computed. Rows are `pitch` elements apart, which
+    /// includes math::slack elements after the bands.
     void (*form_matrix)(const double* covariance, ptrdiff_t pitch, int bands, const double* c,
                         const double* t, double b, double keep, double* m);
     const char* target;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Finds the plumes of an enhancement map line by line. A plume is a set of connected pixels of at least
-// `extent`, at least one of which reaches `threshold`. The finder stores the runs of the plumes and of the
-// components that are still open.
+// Finds the plumes of an enhancement map line by line. A plume is a set of at least `min_pixels` connected
+// pixels, all of which reach `extent` and at least one of which reaches `threshold`. Memory is needed only
+// for the runs of finished plumes and of components that later lines may still extend.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ struct PlumeOptions {
     bool eight = true; ///< pixels that touch at a corner are connected
 };
 
-/// The samples [first, end) of a line.
+/// A run of pixels: the samples [first, end) of a line.
 struct PlumeRun {
     int64_t line = 0, first = 0, end = 0;
 };
@@ -38,11 +38,12 @@ struct Plume {
 class PlumeFinder {
   public:
     PlumeFinder(int64_t samples, const PlumeOptions& options);
-    /// Takes the next line. `shape` has the values that form components; a pixel with NaN belongs to no
-    /// plume. `enhancement` and `uncertainty` have one value per pixel; `uncertainty` may be null. `area` is
-    /// the area of each pixel of the line in m2.
+    /// Takes the next line. `shape` has the values that are compared with `extent` and `threshold`; a pixel
+    /// with NaN belongs to no plume. `enhancement` and `uncertainty` have the values that a Plume sums up;
+    /// `uncertainty` may be null. `area` is the area of each pixel of the line in m2.
     void take(const double* shape, const float* enhancement, const float* uncertainty, double area);
-    /// Returns the plumes by falling mass, then by the raster order of their first pixels. Call it once.
+    /// Returns the plumes, ordered by falling mass; plumes of equal mass are in the raster order of their
+    /// first pixels. Call it once, after the last line.
     std::vector<Plume> finish();
 
   private:
@@ -73,20 +74,23 @@ class PlumeFinder {
 
 /// A closed ring of pixel corners (sample, line). The last corner equals the first.
 using CornerRing = std::vector<std::array<int64_t, 2>>;
-/// Returns the outline along pixel edges as polygons, one for each set of pixels that share edges. A polygon
-/// is the outer ring, followed by its holes. Rings touch only at corners.
+/// Returns the outline of a plume along pixel edges. It has one polygon for each part of the plume whose
+/// pixels are connected by edges. A polygon is the outer ring, followed by its holes. Rings touch only at
+/// corners.
 std::vector<std::vector<CornerRing>> outline(const Plume& plume);
 
-/// Smooths a map. The lines arrive in order, starting with the first line.
+/// Smooths a map with a Gaussian. The lines arrive in order, starting with the first line.
 class LineSmoother {
   public:
-    /// Creates normal weights with this standard deviation in pixels, truncated at floor(4 deviation + 0.5).
+    /// `deviation` is the standard deviation of the Gaussian in pixels. Its weights reach floor(4 deviation +
+    /// 0.5) pixels in each direction.
     LineSmoother(int64_t samples, int64_t lines, double deviation);
     int64_t reach() const { return m_reach; }
-    /// Takes the next line. NaN marks a pixel that is missing or is to be ignored.
+    /// Takes the next line. NaN marks a pixel that is missing or must be ignored.
     void take(const float* x);
-    /// Computes the next smoothed line: the weighted mean of the values within reach, NaN where x is NaN.
-    /// Returns false if more lines are needed first.
+    /// Computes the next smoothed line and returns true. Returns false if take() must be called first. A
+    /// smoothed value is the weighted mean of the values within reach that are not NaN; it is NaN where the
+    /// original value is NaN.
     bool next(double* smoothed);
 
   private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Applies a function to GDAL's pixels slice by slice. In addition to GDAL's own buffers, each thread needs
-// only the memory of one slice, for any size of the request.
+// Applies a function to the pixels that GDAL passes, slice by slice. In addition to GDAL's own buffers, each
+// thread needs only the memory of one slice, whatever the size of the request.
 #pragma once
 
 #include "gdal/function.h"
@@ -21,12 +21,12 @@ struct PixelBuffers {
     int pixel_space = 0; ///< distance between pixels in bytes
     int64_t line_space = 0;
 };
-/// Applies the function to the buffers. Throws Error.
+/// Applies the function to buffers.sources and writes the results to buffers.out. Throws Error if this fails.
 void apply(const std::shared_ptr<const Function>& function, const PixelBuffers& buffers);
 
-/// Applies the function to interleaved pixels in single precision; the result is also interleaved.
-/// `in_nodata` has one value per input band; NaN: the band has no nodata value. `out_nodata` has one value
-/// per output band, which is stored for pixels without a result.
+/// Applies the function to pixels in single precision. Input and output are interleaved by pixel. `in_nodata`
+/// has the nodata value of each input band; NaN: the band has none. `out_nodata` has one value per output
+/// band, which is stored for pixels without a result. Throws Error if this fails.
 void apply_interleaved(const std::shared_ptr<const Function>& function, const float* in, int64_t pixels,
                        const double* in_nodata, float* out, int out_bands, const double* out_nodata);
 

@@ -20,23 +20,25 @@ class Arguments {
     const std::string& function() const { return m_function; }
     bool has(const char* name) const { return find(name) != nullptr; }
 
-    // If the argument is invalid, or missing without an `otherwise`, these functions throw an Error that
-    // names the argument.
+    // These functions return the value of an argument, or `otherwise` if the argument is missing. They throw
+    // an Error, which names the argument, if it is invalid, or if it is missing and there is no `otherwise`.
     std::string text(const char* name) const;
     double number(const char* name, std::optional<double> otherwise = std::nullopt) const;
     int whole(const char* name, int least, int most, std::optional<int> otherwise = std::nullopt) const;
     bool yes(const char* name, bool otherwise) const;
-    /// Returns one of `allowed`. The first word is the default.
+    /// Returns the argument's word, which must be one of `allowed`; the first of these words if the argument
+    /// is missing.
     std::string choice(const char* name, const std::vector<const char*>& allowed) const;
     /// Returns the numbers of a list separated by commas or white space.
     std::vector<double> numbers(const char* name) const;
-    /// Returns lists of numbers that are separated by semicolons.
+    /// Returns the lists of numbers in the argument's text. Semicolons separate the lists.
     std::vector<std::vector<double>> lists(const char* name) const;
     /// Returns the non-empty parts of the argument's text between semicolons, trimmed.
     std::vector<std::string> pieces(const char* name) const;
-    /// Returns a resolved file name, and adds it to files().
+    /// Returns the file name, relative to the base folder if it is not absolute, and adds it to files().
+    /// Refuses pipes and devices.
     std::string path(const char* name) const;
-    /// Records a file that the result depends on.
+    /// Adds a file on which the result depends to files().
     void reads(std::string file) const { m_files.push_back(std::move(file)); }
     const std::vector<std::string>& files() const { return m_files; }
 
@@ -52,7 +54,8 @@ class Arguments {
     mutable std::vector<std::string> m_asked, m_files;
 };
 
-/// Reads the whole file through GDAL's virtual file systems. Throws Error.
+/// Returns the text of a model file, read through GDAL's virtual file systems. Throws Error if it cannot be
+/// read.
 std::string read_model(const std::string& path);
 
 } // namespace hsi::plugin

@@ -16,10 +16,11 @@ enum class Place {
     /// `auto` is requested, and a GPU may exist. The CPU computes until starting a GPU is worthwhile.
     either,
 };
-/// Throws Error if the device is unavailable and this can be detected without starting it.
+/// Returns the device for classification with this model. Throws Error if the requested device is unavailable
+/// and this can be detected without starting it.
 Place svm_place(const svm::Model& model);
 
-/// Returns the classification on a GPU. Throws Error if there is no GPU.
+/// Starts a GPU and creates the classification on it. Throws Error if there is no GPU.
 std::unique_ptr<svm::Classification> svm_on_device(const std::shared_ptr<const svm::Model>& model,
                                                    const svm::ClassifyOptions& options);
 

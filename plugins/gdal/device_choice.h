@@ -13,7 +13,7 @@
 
 namespace hsi::plugin {
 
-/// Throws Error for values other than auto, cpu, cuda, cuda:I.
+/// Parses the option's value: auto, cpu, cuda, cuda:I or cuda:I,J. Throws Error for other values.
 inline DeviceChoice device_choice(const std::string& asked) {
     try {
         return parse_device(asked);
@@ -22,8 +22,8 @@ inline DeviceChoice device_choice(const std::string& asked) {
     }
 }
 
-/// Returns the devices of `choice`; if it names no device, the first one. Throws Error if a device does not
-/// exist.
+/// Returns the devices that `choice` names; the first device if it names none. Throws Error if a device does
+/// not exist.
 inline std::vector<CudaDevice> devices_asked_for(const DeviceChoice& choice) {
     const auto& all = cuda_devices();
     if (all.empty())

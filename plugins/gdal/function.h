@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A pixel function with parsed arguments: an operation of the suite and the settings around it.
+// Pixel functions with parsed arguments. A function has an operation of the suite, and settings for its
+// inputs and its result.
 #pragma once
 
 #include "gdal/arguments.h"
@@ -21,31 +22,33 @@ namespace hsi::plugin {
 
 struct Function;
 
-/// The same operation on a device whose start is worthwhile only if requests are large enough. The total work
-/// is unknown in advance. The CPU therefore computes until its cost equals the cost of the start. The total
-/// time is then at most twice the time of the better choice.
+/// Moves a function from the CPU to a device, whose start is worthwhile only for much work. The total work is
+/// unknown in advance. The CPU therefore computes until its work has cost as much as the start of the device.
+/// The total time is then at most twice the time of the better choice.
 class Promotion {
   public:
     using Make = std::function<std::shared_ptr<stream::Operation>()>;
-    /// `make` is called once. It may take long, and may throw Error; the CPU's function is then kept.
+    /// `make` creates the operation on the device, and is called at most once. It may take long. If it throws
+    /// Error, the function stays on the CPU.
     Promotion(double start_cost, Make make) : m_start_cost(start_cost), m_make(std::move(make)) {}
-    /// Returns the function that computes a request of `cost` operations instead of f, or null if f itself
-    /// computes it. Any number of threads may call this function. While one thread starts the other
-    /// operation, all other threads continue with f.
+    /// Returns the function on the device if it is to compute a request of `cost` operations; null if f, the
+    /// function on the CPU, is to compute it. Any number of threads may call after(). While one thread starts
+    /// the device, all other threads continue with f.
     std::shared_ptr<const Function> after(const Function& f, double cost) const;
 
   private:
     enum class State { idle, starting, ended };
     const double m_start_cost;
     const Make m_make;
-    // The members are atomics instead of using a mutex, because a process may fork at any time.
+    // The members are atomic. A mutex could stay locked in the child if the process forks.
     mutable std::atomic<double> m_done{0};
     mutable std::atomic<State> m_state{State::idle};
     /// Written before the state becomes `ended`; read only afterwards.
     mutable std::shared_ptr<const Function> m_made;
 };
 
-/// An operation whose inputs are GDAL's sources, and the selected result.
+/// A pixel function or a step: an operation whose input bands are GDAL's sources, and the selection of its
+/// result.
 struct Function {
     std::shared_ptr<stream::Operation> operation;
     int bands = 0;     ///< number of sources that the operation reads
@@ -71,7 +74,8 @@ struct Definition {
     const char* name;        ///< such as "hsi_sad"
     const char* description; ///< description for users
     const char* metadata;    ///< list of arguments in GDAL's XML format
-    /// Creates the function. `bands` is the number of sources. Throws Error.
+    /// Creates the function from its own arguments. `bands` is the number of sources without masks. Throws
+    /// Error if an argument is invalid.
     Function (*understand)(const Arguments& arguments, int bands);
 };
 
@@ -86,8 +90,9 @@ struct Step {
 };
 const std::vector<Step>& steps();
 
-/// Creates the function of a definition. Adds the common arguments (nodata, masks, dst_nodata, dst_type) and
-/// refuses unknown arguments. `sources` is the number of GDAL's sources, including masks.
+/// Creates the function of a definition, and applies the common arguments nodata, masks, dst_nodata and
+/// dst_type. `sources` is the number of GDAL's sources, including masks. Throws Error for invalid and for
+/// unknown arguments.
 Function understand(const Definition& definition, const Arguments& arguments, int sources);
 
 } // namespace hsi::plugin

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Functions with parsed arguments, and their working memory. One cache serves all threads of the process.
-// After a fork, both processes continue to use their copy of the cache.
+// The cache of functions with parsed arguments and of their working memory. It serves all threads of the
+// process. After a fork, both processes continue with their own copy of the cache.
 #pragma once
 
 #include "core/host_memory.h"
@@ -12,11 +12,12 @@
 
 namespace hsi::plugin {
 
-/// Memory and state for one slice of pixels, used by one thread at a time.
+/// The memory and the worker with which one thread applies a function to slices of pixels.
 struct Lane {
     std::shared_ptr<const Function> function;
     int64_t capacity = 0; ///< maximum number of pixels
-    /// Number of pixels of the current slice; bands are packed, as operations expect tiles.
+    /// Number of pixels of the current slice. Its bands are packed, because operations expect tiles in this
+    /// layout.
     int64_t count = 0;
     HostBuffer<float> in; ///< [band][count]
     std::vector<HostBuffer<float>> out;
@@ -35,16 +36,16 @@ struct Lane {
 /// second-level cache. On a device, a slice is large enough to be worth a transfer.
 int64_t slice_pixels(const Function& function);
 
-/// Returns the earlier result of `make` for the same arguments if the files that it read are unchanged.
-/// Otherwise calls `make`. `key` contains the function's name, the number of sources and further settings;
-/// `list` has its arguments.
+/// Returns the function from the cache if make() was called before with the same `key`, `list` and `folder`,
+/// and if the files that it read are unchanged. Otherwise calls make(), and keeps the result. `key` contains
+/// the function's name, the number of sources and further settings; `list` has the function's arguments.
 std::shared_ptr<const Function> recall(const std::string& key, CSLConstList list, const std::string& folder,
                                        const std::function<Function(const Arguments&)>& make);
 
 /// Returns a lane for at least min(pixels, slice_pixels()) pixels. It is a free lane of this function, a free
 /// lane of another function that is large enough, or a new lane.
 std::unique_ptr<Lane> take_lane(const std::shared_ptr<const Function>& function, int64_t pixels);
-/// Keeps the lane for the next call.
+/// Gives the lane back, so that a later call of take_lane() can return it.
 void give_lane(std::unique_ptr<Lane> lane);
 
 /// The device for functions with a CUDA backend, from the configuration option GDAL_HSI_DEVICE (auto, cpu,

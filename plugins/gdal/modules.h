@@ -7,15 +7,15 @@
 
 namespace hsi::plugin {
 
-/// Function in hsi_driver.3.N.so that registers the driver HSI unless it is registered already. Every
-/// GDALAllRegister() calls it.
+/// The name of the function in hsi_driver.3.N.so that registers the driver HSI, unless it is registered
+/// already. It is called in every GDALAllRegister().
 inline constexpr const char* register_driver_symbol = "hsi_register_driver";
 
-/// Function in hsi_commands.3.N.so that declares the commands to GDAL. It is called once.
+/// The name of the function in hsi_commands.3.N.so that declares the commands to GDAL. It is called once.
 inline constexpr const char* declare_commands_symbol = "hsi_declare_commands";
 
-/// Loads the modules in the folder of gdal_HSI.so, once, and calls their functions. Does nothing if there are
-/// no modules for this GDAL version.
+/// Loads the modules in the folder of gdal_HSI.so and calls the functions above. Each module is loaded once.
+/// Does nothing if there are no modules for this GDAL version.
 void load_modules();
 
 } // namespace hsi::plugin

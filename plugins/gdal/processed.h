@@ -12,7 +12,8 @@ namespace hsi::plugin {
 /// nothing if this GDAL version does not support steps.
 void register_steps(void* gdal);
 
-/// Runs the body and converts any exception to a CPLError that names the function.
+/// Runs the body. If it throws an exception, reports the exception with a CPLError that names `function`, and
+/// returns CE_Failure. Otherwise returns CE_None.
 CPLErr guarded(const char* function, const std::function<void()>& body);
 
 } // namespace hsi::plugin

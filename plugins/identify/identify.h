@@ -46,14 +46,14 @@ struct Reference {
     std::vector<double> spectrum; ///< one value per band; NaN: missing
 };
 
-/// The part of a rule file that is to be used.
+/// The user's choice of groups and rules from a rule file.
 struct Choice {
     std::vector<size_t> groups; ///< groups whose map is requested; empty: all groups
     std::vector<size_t> rules;  ///< rules to use; empty: all rules
     Best best = Best::fit;
 };
 
-/// The bands that share a continuum.
+/// The bands of a feature, [a, d], which are divided by one continuum.
 struct Span {
     Windows windows{};
     std::vector<size_t> bands; ///< bands of the scene, by rising wavelength
@@ -80,14 +80,15 @@ struct Fit {
 namespace slots {
 inline constexpr size_t one = 0, rule = 1, of_rule = 3, of_span = 4, of_fit = 3, first = rule + of_rule;
 } // namespace slots
-/// Requires slot >= least * other and slot <= greatest * other. NaN means that there is no limit.
+/// A condition on a pixel: slot >= least * other and slot <= greatest * other. A limit that is NaN is not
+/// checked.
 struct Check {
     size_t slot = 0, other = 0;
     double least = 0, greatest = 0;
     std::string text;  ///< such as "feature 1: depth/2"
     double factor = 1; ///< factor from the slot's value to the value in the rule
 };
-/// A feature or a NOT that the plan uses.
+/// A feature, or a NOT (a feature that must be absent), that the plan uses.
 struct Part {
     size_t fit = 0;
     double weight = 0;
@@ -114,7 +115,7 @@ struct GroupInUse {
     bool conditional = false;          ///< true if the group has a `where` condition
 };
 
-/// All computations for the bands of a scene.
+/// The rules and all data that are needed to apply them to the bands of a scene.
 struct Plan {
     RuleFile file;
     Bands bands;
@@ -127,23 +128,25 @@ struct Plan {
     size_t slots = slots::first; ///< total number of slots
     std::vector<RuleInUse> rules;
     std::vector<GroupInUse> groups; ///< in the order in which the groups are computed
-    /// Rules that are not used (index in the file), and the reason.
+    /// For each rule that is not used: its index in the file, and the reason.
     std::vector<std::pair<size_t, std::string>> skipped;
-    /// Rules in use, the part of the rule that is left out, and the reason.
+    /// For each part that is left out of a rule in use: the rule's index, and a text with the part and the
+    /// reason.
     std::vector<std::pair<size_t, std::string>> left_out;
 
     /// Returns the groups that have a map, as indices of `groups`.
     std::vector<size_t> shown() const;
 };
 
-/// Plans the rules. `references` has all spectra of spectra_of(). In the plan, the references and `bands`
-/// contain only the bands of `used`. \throws Error if a spectrum is missing, or if no rule can be used.
+/// Makes the plan. `references` must have all spectra of spectra_of(), at all bands of the scene. In the
+/// plan, the references and `bands` contain only the bands of Plan::used. \throws Error if a spectrum is
+/// missing, or if no rule can be used.
 Plan plan_rules(RuleFile file, const Choice& choice, Bands bands, std::vector<Reference> references);
 
 /// Returns the names of the spectra that the chosen rules need, each once.
 std::vector<std::string> spectra_of(const RuleFile& file, const Choice& choice);
 
-/// Additional outputs of a pass.
+/// The outputs of a pass in addition to the maps.
 struct Outputs {
     bool stacked = false; ///< the maps are bands of one output
     bool scores = false;  ///< fit, depth and fd of each shown group
@@ -154,7 +157,7 @@ struct Outputs {
     bool accepted = false;
 };
 
-/// The sums over the pixels of a label in a group.
+/// The sums over all pixels with one label in the map of a group.
 struct Tally {
     int64_t pixels = 0;
     double area = 0, fit = 0, depth = 0, fd = 0;
@@ -166,8 +169,8 @@ class Identification : public stream::Operation {
     bool divides() const override { return true; }
     virtual int64_t valid() const = 0;
     virtual int64_t invalid() const = 0;
-    /// Returns the counts of shown group g. Label 0 means unnamed pixels; other labels are rule numbers in
-    /// the file, counted from 1.
+    /// Returns the sums for a label in the g-th shown group. Label 0 means unnamed pixels; other labels are
+    /// numbers of rules in the file, counted from 1.
     virtual Tally tally(size_t g, size_t label) const = 0;
 };
 
@@ -190,7 +193,8 @@ struct Verdict {
     std::string failed; ///< first condition that fails; empty: all conditions hold
     double value = 0;   ///< value that failed the condition; NaN if no condition failed
 };
-/// Explains the result of each rule. `values` has stored values, one per band of plan.used.
+/// Returns the result of each rule of the plan for one pixel, with the reason if it is not accepted. `values`
+/// has the pixel's stored values, one per band of plan.used.
 std::vector<Verdict> explain(const Plan& plan, const std::vector<float>& values);
 
 /// Returns the instruction set of the SIMD code.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The inner loops, compiled for every instruction set and selected at run time. They process a vector of
-// pixels, one pixel per lane.
+// The inner loops, compiled for every instruction set and selected at run time. They process several pixels
+// at once, one pixel in each SIMD lane.
 #pragma once
 
 #include "identify/identify.h"
@@ -14,7 +14,7 @@ namespace hsi::identify {
 
 inline constexpr size_t most_lanes = 8;
 
-/// The values of a vector of pixels. Each value has `lanes` elements, one per pixel.
+/// The values of the pixels that are processed together. Each value has `lanes` elements, one per pixel.
 struct Vector {
     explicit Vector(const Plan& plan);
     static uint64_t bytes(const Plan& plan);
@@ -26,7 +26,8 @@ struct Vector {
     std::vector<double> squares; ///< S_OO, one row per span
     std::vector<double> ratios;  ///< O - mean O of each span, in rows from first_ratio[span] on
     std::vector<size_t> first_ratio;
-    /// Flags of computed values, one per span, span and fit.
+    /// Flags of values that have been computed for the current pixels. The first two lists have one flag per
+    /// span, the third has one per fit.
     std::vector<uint8_t> ends_made, ratios_made, fits_made;
     std::vector<size_t> accepted; ///< indices in Plan::rules of the rules that at least one lane satisfies
     /// Three rows for each rule in `accepted`: fit, depth, fd. The fit is -1 in lanes that do not satisfy the
@@ -36,9 +37,10 @@ struct Vector {
 
 struct SimdKernels {
     size_t lanes;
-    /// Evaluates all rules. Values that only rejected pixels would need are not computed.
+    /// Evaluates all rules. Values that are needed only for rules that all pixels have already failed are not
+    /// computed.
     void (*judge)(const Plan& plan, Vector& pixels);
-    /// Computes all slots except the slots of the current rule. Evaluates no rule.
+    /// Computes all slots except the slots of the current rule. Does not evaluate the rules.
     void (*measure)(const Plan& plan, Vector& pixels);
     const char* target;
 };

@@ -80,16 +80,16 @@ struct RuleFile {
     bool drops_centres = false;         ///< true if CRAMM's absorption_center_range is ignored
 };
 
-/// Reads rules. `path` is used in messages. A file may have at most 65535 rules, 256 groups, and 100000
-/// features and NOTs in total. \throws Error that names the line of the text, the part of the file and the
-/// problem.
+/// Reads the text of a rule file. `path` is used in messages. A file may have at most 65535 rules, 256
+/// groups, and 100000 features and NOTs in total. \throws Error that names the line of the text, the part of
+/// the file and the problem.
 RuleFile read_rules(const std::string& text, const std::string& path);
 
 /// Reads the colours of rules: {"name": [r, g, b]}. \throws Error that names the line of the text, the part
 /// of the file and the problem.
 std::vector<std::pair<std::string, Colour>> read_colours(const std::string& text, const std::string& path);
 
-/// Returns the indices of each rule's groups, in rising order.
+/// Returns, for each rule, the indices of its groups in rising order.
 std::vector<std::vector<size_t>> groups_of_rules(const RuleFile& file);
 
 } // namespace hsi::identify

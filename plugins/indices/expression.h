@@ -20,7 +20,8 @@ struct Operand {
     enum class Of {
         wavelength, ///< the value at wavelength `from`
         band,       ///< the value of the band with number `from`
-        /// Mean of the bands from `from` to `to`, both included; the following quantities use the same bands.
+        /// Mean of the bands from `from` to `to`, both included. The quantities below also refer to these
+        /// bands.
         mean,
         sum,
         least,
@@ -43,8 +44,8 @@ inline constexpr size_t block = 128;
 
 class Expression {
   public:
-    /// Parses the text. \throws UsageError with the text and the column of the error, counted from 1; also if
-    /// the text has more than 10,000 characters.
+    /// Parses the text. \throws UsageError if the text is not an expression or has more than 10,000
+    /// characters; the message has the text and the column of the error, counted from 1.
     explicit Expression(std::string text);
     const std::string& text() const { return m_text; }
     /// Returns the operands, each once.

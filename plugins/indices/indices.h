@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Spectral indices: expressions over a spectrum, at the bands of a scene. indices.csv is the catalogue, with
-// the paper of each index.
+// Computes spectral indices, which are expressions over the spectrum of a pixel, from the bands of a scene.
+// The catalogue of indices, with the paper of each index, is indices.csv.
 //
 // A wavelength C is replaced by bands of a scene in one of four ways:
 //   nearest   the nearest band within `tolerance` nm; if two bands are equally near, the first in the file
-//   linear    linear interpolation between the bands around C, at most 4 tolerances apart; or a band at C
+//   linear    linear interpolation between the bands around C, which must be at most 4 tolerances apart; if a
+//             band is at C, this band
 //   average   the mean of the bands within width/2
-//   response  under a normal curve of FWHM `width` (math/resampling.h)
+//   response  the mean of the bands, weighted by a normal curve of FWHM `width` (math/resampling.h)
 // A range uses its bands by rising wavelength. If bands are within 1e-6 nm of each other, the first in the
 // file is used. All values are computed in double precision from the source's floats, pixel by pixel, so
 // results do not depend on tiles or threads.
@@ -23,8 +24,8 @@
 
 namespace hsi::indices {
 
-/// Costs for `-device auto` (core/cost.h). Workers on the CPU compute even if a device is present; the second
-/// value is for 16 cores.
+/// Costs for `-device auto` (core/cost.h). There is no device code, so the CPU computes indices even in a
+/// device's pipeline. The second value of a cost is therefore the time on 16 cores.
 namespace cost {
 inline constexpr Cost value{5e-10, 3e-11};  ///< seconds per band that is read, and per band of an operand
 inline constexpr Cost step{4e-10, 2.5e-11}; ///< seconds per operand or operation of an expression
@@ -44,7 +45,8 @@ struct Choosing {
     double tolerance = 10, width = 10; ///< nm
 };
 
-/// The bands of a source, in the source's order. Lists except `wavelengths` may be empty.
+/// The bands of a source, in the source's order. `wavelengths` has one value per band; the other lists may be
+/// empty.
 struct Bands {
     std::vector<double> wavelengths;   ///< nm, one per band; NaN or not above 0: unknown
     std::vector<double> widths;        ///< FWHM in nm, NaN if unknown
@@ -66,8 +68,8 @@ size_t least_bands(Operand::Of of);
 class Indices : public stream::CountingOperation {
   public:
     void exchange(parallel::Group& ranks) override;
-    /// Returns how often a watched band of a valid pixel has a value that cannot be reflectance, outside of
-    /// -0.5 to 1.5.
+    /// Returns the number of values outside -0.5 to 1.5, which cannot be reflectance, in the watched bands of
+    /// valid pixels.
     int64_t outside() const { return m_outside; }
 
   protected:
@@ -75,9 +77,9 @@ class Indices : public stream::CountingOperation {
 };
 
 /// Creates an operation whose output has one band for each expression. A pixel is invalid (all NaN) if one of
-/// the inputs is not finite or all are zero. A wavelength in an expression refers to the nearest band.
-/// `watched` has the indices of the bands that outside() counts. \throws Error if an operand has too few
-/// bands. \throws UsageError like the constructor of Expression.
+/// the inputs is not finite or all are zero. A wavelength in an expression refers to the nearest band within
+/// 10 nm. `watched` has the indices of the bands that outside() counts. \throws Error if an operand has too
+/// few bands. \throws UsageError if an expression is invalid.
 std::unique_ptr<Indices> make_indices(int inputs, const std::vector<std::string>& expressions, Bands bands,
                                       std::vector<size_t> watched = {});
 

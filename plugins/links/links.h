@@ -28,8 +28,8 @@ struct Plan;
 
 namespace hsi::links {
 
-/// Returns the operation of one of the steps below on the CPU, and a function that creates it on devices.
-/// \throws Error for other steps.
+/// Returns the operation of a step on the CPU, and a function that creates it on devices.
+/// \throws Error for a step that none of the functions below returns.
 stream::LinkWork make_link(const stream::Link& link, const stream::CubeShape& scene);
 /// Registers make_link() as the function with which stream::make_operation() creates these operations.
 inline void register_links() { stream::link_maker = make_link; }
@@ -57,12 +57,13 @@ stream::Link feature_bands(int inputs, const std::vector<features::Range>& range
 /// Returns the step for the map of one group (an index of plan.groups) of identify::make_identification().
 /// `rules` is the text of the rule file.
 stream::Link identification(const std::string& rules, const identify::Plan& plan, size_t group);
-/// Returns the step for indices::make_indices(), with all lists of Bands except `widths` and `numbers`.
+/// Returns the step for indices::make_indices(). It has all lists of `bands` except widths and numbers.
 stream::Link index_bands(int inputs, const std::vector<std::string>& expressions,
                          const indices::Bands& bands);
 /// Returns the step for destripe::make_correction().
 stream::Link striped_columns(int inputs, const destripe::Columns& columns);
-/// Returns the step for smooth::make_transform(), for a method whose bands are not sums of bands.
+/// Returns the step for smooth::make_transform(). It is for methods whose output bands are not weighted sums
+/// of input bands; the others are a resampling().
 stream::Link transformed_spectra(int inputs, const smooth::Transform& transform);
 
 } // namespace hsi::links

@@ -3,10 +3,10 @@
 //
 // A. A. Green, M. Berman, P. Switzer, M. D. Craig: A transformation for ordering multispectral data in terms
 // of image quality with implications for noise removal, IEEE TGRS 26(1), 1988. The components are
-// eigenvectors of the noise covariance relative to the whole covariance. The noise comes from differences of
-// neighbours. The noise of the components is scaled to 1, as in the noise-adjusted transform of J. B. Lee, A.
-// S. Woodyatt, M. Berman, IEEE TGRS 28(3), 1990. C is the covariance of all valid pixels, and Cn the
-// covariance of the noise:
+// eigenvectors of the noise covariance relative to the whole covariance. The noise is estimated from
+// differences of neighbouring pixels. The noise of the components is scaled to 1, as in the noise-adjusted
+// transform of J. B. Lee, A. S. Woodyatt, M. Berman, IEEE TGRS 28(3), 1990. C is the covariance of all valid
+// pixels, and Cn the covariance of the noise:
 //   Cn = 1/(2 M) sum d d',  d = x(line, sample + 1) - x(line, sample) over the M pairs that are both valid,
 //   C v = l Cn v,  v'Cn v = 1,  l falling;   y_k = v_k'(x - mean);   x^ = mean + sum_k Cn v_k y_k.
 // l is (signal + noise) / noise. The papers leave three choices open. Here, pairs are only along lines, so
@@ -66,10 +66,10 @@ struct Fit {
 /// values that are not finite. `threads` does not affect the result.
 Fit fit(const stream::SceneStatistics& moments, int threads = 1);
 
-/// Returns the signal-to-noise ratio that the first component has by chance, in white noise of `bands` bands.
-/// The noise is estimated from `pairs` pairs of neighbours. The ratio is s / (1 - s) with s = sqrt(a (2 - a))
-/// and a = bands / pairs. It is infinite unless there are more pairs than bands. The ratio is 1 for 7.5 pairs
-/// per band, and 0.1 for 240 pairs per band.
+/// Returns the signal-to-noise ratio that the first component would have by chance in white noise of `bands`
+/// bands, if the noise is estimated from `pairs` pairs of neighbours. The ratio is s / (1 - s) with s =
+/// sqrt(a (2 - a)) and a = bands / pairs. It is infinite unless there are more pairs than bands. The ratio is
+/// 1 for 7.5 pairs per band, and 0.1 for 240 pairs per band.
 ///
 /// Along a line of white noise, the ratio of Cn to C is 1 - cos(t) at the frequency t. All t are equally
 /// likely, so the ratio has an arcsine law. In p directions out of n, the law is compressed (D. Voiculescu's
@@ -81,12 +81,12 @@ Fit fit(const stream::SceneStatistics& moments, int threads = 1);
 /// pixels.
 double chance_snr(int64_t pairs, int64_t bands);
 
-/// Converts the model to another scale of values. `by` converts values of the scene to the model's values;
-/// the components stay the same.
+/// Changes the model so that it accepts values in the scale `scene`. `by` converts such values to the scale
+/// from which the model was made. The components stay the same.
 void rescale(Model& model, const model::Rescaling& by, const model::ValueScale& scene);
 
 /// Convert a model to a readable JSON document and back; from_json(to_json(m)) restores all numbers exactly.
-/// \throws Error that names the file.
+/// \throws Error, which names the file, if the file cannot be read or is not such a document.
 std::string to_json(const Model& model);
 Model load_model(const std::string& path);
 Model from_json(const std::string& text, const std::string& name);

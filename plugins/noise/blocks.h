@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The estimates of square blocks, one block in each SIMD lane. Every sum adds one pixel after the other, so
-// the result does not depend on the width of a register.
+// Estimates the noise in square blocks of pixels, with one block in each SIMD lane. Every sum adds one pixel
+// after the other, so the result does not depend on the width of a register.
 #pragma once
 
 #include "core/cube_view.h"
@@ -13,11 +13,12 @@
 
 namespace hsi::noise {
 
-/// A block's estimate for a band: either the variance of the residual and three squared coefficients, or the
+/// The estimate of a band in a block. For `residual` and `ssdc`: the variance of the residual, then the
+/// squared coefficients of the two neighbouring bands and of the neighbouring pixel. For `deviations`: the
 /// standard deviation and the mean. Missing values are NaN.
 using Said = std::array<float, 4>;
 
-/// Blocks of valid pixels with their corners at samples `x` of line `y`.
+/// Blocks that have only valid pixels. Their first pixels are in line `y`, at the samples `x`.
 struct BlockRow {
     int64_t y = 0;
     std::vector<int64_t> x;

@@ -380,8 +380,9 @@ class CpuScan final : public NoiseScan {
     std::vector<int64_t> m_pixels;
 };
 
-/// Fits a parabola to the points (x, y) by least squares and returns its values at every x. \throws Error if
-/// there are fewer than 3 points.
+/// Fits a parabola to the points (x, y) by least squares. Returns the parabola's value at each x. \throws
+/// Error if there are fewer than 3 points. Its message is about the option -smile, since the points are
+/// columns with an absorption feature.
 std::vector<double> parabola(const std::vector<double>& x, const std::vector<double>& y) {
     // Uses orthogonal polynomials of degree 0, 1 and 2 at these points.
     const size_t n = x.size();

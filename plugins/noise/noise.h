@@ -7,9 +7,10 @@
 // Gao: An operational method for estimating signal to noise ratios from data acquired with imaging
 // spectrometers, Remote Sensing of Environment 43(1), 1993.
 //
-// The residual of a regression on other bands also contains the noise of these predictors. With v the
-// variance of the residual and b the coefficients, v_k = q_k + sum_j b_kj^2 q_j. The noise variance q is the
-// solution of this system. Published methods omit this step. q_k is at least 0.04 v_k.
+// The residual of a regression on other bands also contains the noise of these bands. Let v_k be the variance
+// of the residual of band k, b_kj the coefficients and q_k the noise variance. Then v_k = q_k + sum_j b_kj^2
+// q_j. Solving this system gives q. Published methods omit this step. The solution may be too small or
+// negative, so q_k below 0.04 v_k is raised to 0.04 v_k.
 #pragma once
 
 #include "stream/operation.h"
@@ -22,31 +23,34 @@
 
 namespace hsi::noise {
 
-/// Standard deviations, one per band; NaN if missing.
+/// Standard deviations, one per band; NaN if missing. `noise`: of the noise. `residual`: of the regression's
+/// residual, which also contains the noise of other bands. Methods without a regression set both to the same
+/// values.
 struct Noise {
     std::vector<double> noise, residual;
     bool regularised = false; ///< true if 1e-10 was added to the diagonal of the correlation matrix
 };
 
-/// Regresses each band that is not constant on all other bands that are not constant, with the
-/// double-precision covariance. \throws Error if the number of valid pixels is less than the number of these
-/// bands plus two.
+/// Estimates the noise by regression of each band on all others. Constant bands are left out. `statistics`
+/// must have the covariance in double precision. \throws Error if the number of valid pixels is less than the
+/// number of these bands plus two.
 Noise by_regression(const stream::SceneStatistics& statistics);
-/// Uses the differences of neighbours along lines. `statistics` must have Statistics::differences.
+/// Estimates the noise from the differences of neighbouring pixels along lines. `statistics` must have
+/// Statistics::differences.
 Noise by_differences(const stream::SceneStatistics& statistics);
 
-/// The two bands on which a band is regressed: its two neighbours in the segment. At an end of the segment,
-/// the next two inner bands are used.
+/// The two bands on which a band is regressed: the bands before and after it in its segment of the spectrum.
+/// For the first or last band of the segment, these are the next two bands inside the segment.
 struct Neighbours {
     int first = -1, second = -1; ///< -1 if the segment has fewer than 3 bands
 };
 
-/// The estimate from square blocks of valid pixels.
+/// The method that estimates the noise from square blocks of valid pixels.
 enum class BlockMethod {
     none,
     residual, ///< regression of a band on its two neighbouring bands
-    /// Regression also on the pixel above; in the first line, on the pixel to the left; the corner is
-    /// omitted.
+    /// Regression on the two bands and on the same band of the pixel above. In the first line of a block, the
+    /// pixel to the left is used instead. The block's first pixel is omitted.
     ssdc,
     deviations ///< standard deviations of the block (the method lsd)
 };
@@ -56,7 +60,8 @@ struct BlockNoise : Noise {
 };
 
 struct Stripes {
-    /// Standard deviation of the differences between columns and their neighbours.
+    /// Standard deviation of the offsets of columns (stripes), one per band. It is estimated from the
+    /// differences of columns from the mean of their two neighbours, without the noise in these differences.
     std::vector<double> stripe;
     std::vector<double> share; ///< fraction of columns that differ by more than 5 standard errors
 };
@@ -67,8 +72,9 @@ struct ColumnMeans {
     std::vector<int64_t> pixels; ///< number of valid pixels, one per column
 };
 
-/// A scan for stripes and, unless `method` is none, for the noise of blocks. Blocks start at the scene's
-/// corner. Only every k-th of the n blocks is used, with k = ceil(n/16384). The results are complete after
+/// A scan for stripes and, unless `method` is none, for the noise in blocks. `block`: size of a block in
+/// pixels; the first block is in the scene's corner. If the scene has n blocks, only every k-th block is
+/// used, with k = ceil(n/16384). `mean_bands`: the bands of column_means(). The results are complete after
 /// the pass.
 class NoiseScan : public stream::Operation {
   public:
@@ -82,15 +88,17 @@ std::unique_ptr<NoiseScan> make_scan(const stream::CubeShape& scene, BlockMethod
 
 /// The shift of the centre of an absorption feature between columns, caused by the smile of spectrometers.
 struct Smile {
-    /// mean(p) - p_j, positive if centres are at longer wavelengths; NaN: unknown.
+    /// mean(p) - p_j for each column j, see smile_of(). It is positive if the band centres of the column are
+    /// at longer wavelengths. NaN: unknown.
     std::vector<double> shift_nm;
     std::vector<double> depth; ///< greatest value of 1 - r in each column
     double smile_nm = 0;       ///< peak-to-peak range of the least-squares parabola over the columns
     double rms_nm = 0;         ///< RMS of the differences between the shifts and the parabola
 };
-/// Computes the smile. r_j is the mean spectrum of column j divided by the line through the range's ends. p_j
-/// is the centroid of 1 - r_j with trapezoidal weights. `wavelengths` has at least 3 values in rising order;
-/// `means` is [band][column]. \throws Error if fewer than 3 columns have a centroid.
+/// Computes the smile from an absorption feature. r_j is the mean spectrum of column j, divided by the line
+/// through its first and last value. p_j is the wavelength of the feature's centroid, the centroid of 1 - r_j
+/// with trapezoidal weights. `wavelengths` has at least 3 values in rising order; `means` is [band][column].
+/// \throws Error if fewer than 3 columns have a centroid.
 Smile smile_of(const std::vector<double>& wavelengths, const std::vector<double>& means);
 
 /// Returns the median: the middle value, or the mean of the two middle values. Returns NaN if there are no

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Reflectance without the effects of terrain, view and sun. For a pixel with the solar zenith ts and azimuth
-// ps, sensor zenith tv and azimuth pv, slope b, aspect A, w = pv - ps:
+// Reflectance without the effects of terrain, view and sun. A pixel has the solar zenith ts and azimuth ps,
+// the sensor zenith tv and azimuth pv, the slope b and the aspect A; w = pv - ps. Reflectance is multiplied
+// by these factors:
 //   cos i = cos(ts)cos(b) + sin(ts)sin(b)cos(ps-A)
 //   cosine      cos(ts)/cos(i)          scs         cos(b)cos(ts)/cos(i)
 //   minnaert    G cos(ts)/cos(i)        minnaert-g  G
@@ -17,10 +18,10 @@
 // Journal of Geophysical Research 100, 1995; A. Queally et al.: FlexBRDF, ibid. Biogeosciences 127, 2022
 // (bins).
 //
-// NDVI = (n-s)/(n+s) in double precision, from values as read. Its cell is ceil(100 NDVI). r, r', cos i and
-// kernels enter the sums as Float32. All other values are in double precision. Blocks of pixels have a fixed
-// position in the scene, and their sums are added without rounding. Results therefore do not depend on tiles,
-// threads or ranks.
+// NDVI = (n-s)/(n+s) is computed from the reflectances n (near infrared) and s (red) in double precision,
+// without corrections. The cell of a pixel is ceil(100 NDVI). r, r', cos i and kernels enter the sums as
+// Float32. All other values are in double precision. Blocks of pixels have a fixed position in the scene, and
+// their sums are added without rounding. Results therefore do not depend on tiles, threads or ranks.
 #pragma once
 
 #include "core/view_angles.h"
@@ -71,10 +72,11 @@ struct Method {
 /// Returns the names of the options in which two methods differ, without "-".
 std::vector<std::string> other_options(const Method& a, const Method& b);
 
-/// The rules that combine cells to bins, and the angle to which reflectance is normalised.
+/// The rules by which cells are combined into bins, and the solar zenith to which reflectance is normalised.
 struct Binning {
     int bins = 18;
-    /// Edges of the bins in hundredths of NDVI, rising, at least 2; empty: from the distribution of NDVI.
+    /// Edges of the bins in hundredths of NDVI, rising, at least 2. If empty, they are chosen from the
+    /// distribution of NDVI.
     std::vector<int> edges;
     int64_t min_pixels = 100;
     /// Common solar zenith in degrees; empty: the mean over all fitted pixels.
@@ -94,8 +96,8 @@ struct Terrain {
     std::vector<double> slope, intercept;
 };
 
-/// The fitted pixels of each cell of NDVI: their count and `width` sums. The sums are Kv, Kg, Kv^2, KvKg,
-/// Kg^2, solar zenith (degrees), and for each band r', r'Kv, r'Kg, r'^2.
+/// The count of fitted pixels in each cell of NDVI, and width() sums over these pixels: of Kv, Kg, Kv^2,
+/// KvKg, Kg^2, solar zenith (degrees), and for each band of r', r'Kv, r'Kg, r'^2.
 struct CellSums {
     static constexpr size_t shared = 6, per_band = 4;
     static size_t width(size_t bands) { return shared + per_band * bands; }
@@ -119,12 +121,13 @@ struct Bin {
 /// not throw.
 std::vector<int> bin_edges(const Method& method, const Binning& binning, const std::vector<int64_t>& count);
 
-/// Returns bins with their coefficients. `used` is false if a bin has too few pixels, or if its kernels are
-/// constant or linearly dependent.
+/// Combines the cells of all `scenes` into bins and fits the coefficients of each bin. Bin::used is false if
+/// a bin has too few pixels, or if its kernels are constant or linearly dependent.
 std::vector<Bin> fit_bins(const Method& method, const Binning& binning, size_t bands,
                           const std::vector<const CellSums*>& scenes);
 
-/// Sums of a topographic fit, with c = cos i: n, c, c^2, and for each band r, rc.
+/// The sums for a topographic fit, with c = cos i: the number of pixels, the sums of c and c^2, and for each
+/// band the sums of r and r c.
 struct TerrainSums {
     int64_t pixels = 0;
     double c = 0, cc = 0;
@@ -133,11 +136,12 @@ struct TerrainSums {
 };
 inline constexpr int64_t least_terrain_pixels = 100;
 inline constexpr double least_deviation = 0.01;
-/// Fits the lines. Returns an empty result if there are fewer than least_terrain_pixels pixels, or if the
-/// standard deviation of cos i is below least_deviation.
+/// Fits the line of each band. Returns a Terrain with empty lists if there are fewer than
+/// least_terrain_pixels pixels, or if the standard deviation of cos i is below least_deviation.
 Terrain fit_terrain(const TerrainSums& sums);
 
-/// The inputs of a pass over a scene. The cube has the `bands` bands of the scene, then the planes of angles.
+/// The inputs of a pass over a scene. The cube of the pass has the bands of the scene, then `planes` bands
+/// with angles.
 struct SceneTask {
     stream::CubeShape shape; ///< size of the scene without planes of angles
     int planes = 0;
@@ -161,27 +165,28 @@ struct PixelCounts {
     void add(const PixelCounts& other);
 };
 
-/// A scan for the fit. Its results are complete after run_pass(). Tiles are whole blocks.
+/// A scan that computes the sums for a fit. Its results are complete after run_pass(). Tiles consist of whole
+/// blocks.
 class FitScan : public stream::Operation {
   public:
     virtual const PixelCounts& counts() const = 0;
-    /// Returns a histogram of the slope in steps of one degree, from which a median is computed. It counts
-    /// the pixels with known slope.
+    /// Returns a histogram of the slopes in steps of one degree, for computing their median. Pixels with an
+    /// unknown slope are not counted.
     virtual const std::array<int64_t, 91>& slopes() const = 0;
-    /// Returns the sums of make_terrain_scan().
+    /// Returns the sums that a scan from make_terrain_scan() has computed.
     virtual TerrainSums terrain() const = 0;
-    /// Returns the sums of make_brdf_scan().
+    /// Returns the sums that a scan from make_brdf_scan() has computed.
     virtual CellSums cells() const = 0;
 };
 std::unique_ptr<FitScan> make_terrain_scan(const SceneTask& task, const Method& method);
-/// Creates the scan for BRDF, which corrects terrain first. `terrain` may be empty.
+/// Creates the scan for BRDF. It corrects terrain first, unless the lists of `terrain` are empty.
 std::unique_ptr<FitScan> make_brdf_scan(const SceneTask& task, const Method& method, const Terrain& terrain);
 
 // --- Correction
 // ----------------------------------------------------------------------------------
 
-/// The operation whose output has the bands of the scene, in stored values. Pixels that are invalid or have
-/// no angles are NaN.
+/// The operation that corrects a scene. Its output has the bands of the scene, in stored values. Pixels that
+/// are invalid, or in which a required angle is unknown, are NaN.
 class Correction : public stream::Operation {
   public:
     const PixelCounts& counts() const { return m_counts; }
@@ -189,13 +194,14 @@ class Correction : public stream::Operation {
   protected:
     PixelCounts m_counts;
 };
-/// A range of pixels that are corrected, from `least` to `most`. Angles are in degrees.
+/// A condition for a correction: only pixels in which the quantity is between `least` and `most` are
+/// corrected. Angles are in degrees.
 struct Limit {
     enum Of { ndvi, slope, cos_i, solar_zenith } of;
     double least, most;
 };
-/// The parts that only HyTools' files have: coefficients C that apply to any scene, and separate limits. All
-/// limits must hold.
+/// The parts that only HyTools' files have: coefficients of the C correction that apply to any scene, and
+/// separate limits of both corrections. A pixel is corrected only if all limits of the correction hold.
 struct OfHyTools {
     Terrain terrain;
     std::vector<Limit> topography, brdf;
@@ -206,15 +212,15 @@ std::unique_ptr<Correction> make_correction(const SceneTask& task, const Method&
                                             const Terrain& terrain, const std::vector<Bin>& bins,
                                             double solar_zenith, const OfHyTools* hytools = nullptr);
 
-/// Returns an operation that writes the angles in use. Its output has a band for each of `wanted`. The cube
-/// has only the planes of angles.
+/// Returns an operation that writes angles as they are used by the corrections. Its output has a band for
+/// each of `wanted`. Its cube has only the bands with angles.
 std::unique_ptr<stream::Operation> make_angles(const AngleInputs& angles, const std::vector<Angle>& wanted);
 
 // --- Models
 // ----------------------------------------------------------------------------------
 
-/// The grid of the raster from which a scene is read. It describes the whole file, even if only a window is
-/// used.
+/// The size and georeferencing of the raster from which a scene is read. They describe the whole file, even
+/// if only a window is used.
 struct SceneGrid {
     int64_t samples = 0, lines = 0; ///< size in pixels; 0: unknown (older models)
     std::optional<std::array<double, 6>> geotransform;
@@ -232,8 +238,8 @@ struct SceneRecord {
     Terrain terrain;
     CellSums sums;
     SceneGrid grid = {};
-    /// Returns the median over the bands of the mean r' of the fitted pixels. Returns an empty value without
-    /// BRDF, or if the median is not above 0.
+    /// Returns the brightness of the scene: for each band, the mean r' of the fitted pixels; of these means,
+    /// the median over the bands. Returns an empty value without BRDF, or if the median is not above 0.
     std::optional<double> level() const;
 };
 
@@ -249,17 +255,18 @@ struct Model : model::ModelBands {
     const SceneRecord* find(const std::string& name) const;
     /// Adds a scene. \throws Error if the model already has a scene with this name.
     void add(SceneRecord scene);
-    /// Adds all scenes of `other`, which was read from the file `name`. \throws Error that names the
-    /// differing options. Options in `anew` ("bins", "min-pixels", "solar-zenith") may differ, since the
-    /// caller sets them. Also throws if bands differ, or if a scene already exists.
+    /// Adds all scenes of `other`, which was read from the file `name`. \throws Error if options differ,
+    /// which the message names, if bands differ, or if a scene already exists. Options in `anew` ("bins",
+    /// "min-pixels", "solar-zenith") may differ, since the caller sets them.
     void add(const Model& other, const std::string& name, const std::vector<std::string>& anew = {});
     /// Removes the scenes of `other`, which was read from the file `name`. \throws Error if the model lacks
     /// one of these scenes.
     void remove(const Model& other, const std::string& name);
-    /// Computes bins and the solar zenith from the scenes. \throws Error if no bin can be used. The message
-    /// states `without_angles`, the number of valid pixels without angles.
+    /// Computes bins and the solar zenith from the scenes. \throws Error if no bin can be used.
+    /// `without_angles` is the number of valid pixels without angles, for this message.
     void fit(int64_t without_angles = 0);
-    /// Reorders the coefficients for a correction. Band k moves to index `places[k]`.
+    /// Reorders the coefficients of all bins and scenes: those of band k move to index `places[k]`. The sums
+    /// are not reordered, so the model can then only be used for corrections.
     void order_bands(const std::vector<int>& places);
 };
 
@@ -268,9 +275,10 @@ std::string to_json(const Model& model);
 /// Reads a model. \throws Error that names the file.
 Model from_json(const std::string& text, const std::string& name);
 bool is_of_hytools(const std::string& text);
-/// Adds HyTools' coefficients of topography or BRDF. Their band numbers are counted from 0 in the file.
-/// `bands` has the scene's bands, 1-based, in a file of `in_file` bands. Bands without coefficients are not
-/// corrected. \throws Error that names the file, also if the model already has these coefficients.
+/// Adds HyTools' coefficients of topography or BRDF from `text`, the content of the file `name`, to `model`.
+/// The file counts bands from 0. `bands` has the numbers of the scene's bands, counted from 1, in a raster of
+/// `in_file` bands. Bands without coefficients are not corrected. \throws Error, which names the file, if it
+/// is invalid, or if the model already has these coefficients.
 void add_hytools(const std::string& text, const std::string& name, const std::vector<int>& bands, int in_file,
                  Model& model);
 

@@ -29,8 +29,8 @@ inline Scaling scaling_of(const SceneTask& task, int band) {
     return {task.scale.empty() ? 1 : task.scale[b], task.offset.empty() ? 0 : task.offset[b]};
 }
 
-/// Returns an angle of a pixel in degrees, from its input; NaN if unknown. `planes` is the index of the first
-/// band of angles.
+/// Returns an angle of a pixel in degrees; NaN if unknown. `input` is a constant, or a band of `in`. `planes`
+/// is the index of the first band with angles.
 double value_of(const AngleInput& input, const CubeView<float>& in, int64_t y, int64_t x, int planes);
 
 enum PixelState : uint8_t {
@@ -40,7 +40,8 @@ enum PixelState : uint8_t {
     is_lit = 8       ///< cos i is at least Method::min_cos_i; only set for usable pixels
 };
 
-/// The pixels of a line. look() fills the lists. Each worker has its own object.
+/// The properties of the pixels of a line. look() fills the lists, one value per pixel. Each worker has its
+/// own object.
 class Pixels {
   public:
     Pixels(const SceneTask& task, const Method& method) : m_task(task), m_method(method) {}

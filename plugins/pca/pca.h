@@ -32,8 +32,9 @@ struct FitOptions {
     int threads = 1;     ///< number of threads; does not affect the result
 };
 
-/// The result of a fit, with all data to project another scene in the same way. `mean` is always set: one
-/// value per band, over the valid pixels. minimum and maximum are over pixels on a grid.
+/// The result of a fit, with all data that are needed to project another scene in the same way. `mean` is
+/// always set, with one value per band, over the valid pixels. `minimum` and `maximum` are those of pixels on
+/// a grid.
 struct Model : model::ModelBands {
     std::string source; ///< name of the scene from which the model was made
     model::Origin origin;
@@ -55,8 +56,9 @@ struct Model : model::ModelBands {
     int rank() const;
 };
 
-/// Solves the eigenproblem. Throws a UsageError that names -nc if options.components is not in 1..bands, and
-/// an Error if the scene has fewer than 2 valid pixels. The caller sets source, bands and wavelengths_nm.
+/// Computes the components from the statistics of a scene. The caller sets source, bands and wavelengths_nm
+/// of the model. Throws a UsageError that names -nc if options.components is not in 1..bands, and an Error if
+/// the scene has fewer than 2 valid pixels.
 Model fit(const stream::SceneStatistics& statistics, const FitOptions& options);
 
 /// Changes the model so that it accepts values in the scale `scene`. `by` converts such values to the scale
@@ -64,7 +66,7 @@ Model fit(const stream::SceneStatistics& statistics, const FitOptions& options);
 void rescale(Model& model, const model::Rescaling& by, const model::ValueScale& scene);
 
 /// Convert a model to a readable JSON document and back; from_json(to_json(m)) restores all numbers exactly.
-/// \throws Error that names the file.
+/// \throws Error, which names the file, if the file cannot be read or is not such a document.
 std::string to_json(const Model& model);
 Model load_model(const std::string& path);
 Model from_json(const std::string& text, const std::string& name);
@@ -83,8 +85,8 @@ Transform projection(const Model& model, int components, const std::vector<int>&
 /// Returns the transform from the first `components` components back to the model's bands.
 Transform reconstruction(const Model& model, int components);
 
-/// Transforms a few pixels in double precision, for decisions of other algorithms. `transform` must outlive
-/// the object.
+/// Transforms blocks of a few pixels, and keeps the results in double precision for the decisions of other
+/// algorithms. `transform` must outlive the object.
 class BlockTransform {
   public:
     static constexpr int64_t pixels = 128;
@@ -114,11 +116,12 @@ const char* simd_target();
 class Backend {
   public:
     virtual ~Backend() = default;
-    /// Returns whether make_scan() supports these statistics. The result for double_covariance is bitwise
-    /// equal on all backends. The other statistics may differ in the last bits between the CPU and devices.
+    /// Returns true if make_scan() supports these statistics. The scan of double_covariance has bitwise equal
+    /// results on all backends. Results of the others may differ in the last bits between the CPU and
+    /// devices.
     virtual bool has_scan(stream::Statistics what) const = 0;
-    /// Returns a scan of a scene of this shape for its means, its covariance or its differences. A device
-    /// keeps the scene that the scan reads if the scene takes at most half of `device_memory`.
+    /// Returns a scan that computes the statistics `what` of a scene of this shape. A device keeps the scene
+    /// after the scan if the scene takes at most half of `device_memory`.
     virtual std::unique_ptr<stream::StatisticsScan>
     make_scan(const stream::CubeShape& scene, stream::Statistics what, uint64_t device_memory) = 0;
     virtual std::unique_ptr<stream::Operation> make_transform(Transform transform) = 0;
@@ -133,9 +136,9 @@ class Backend {
     virtual uint64_t free_memory() const { return 0; }
     /// Returns the device bytes of the kept scene, which count as used memory of the run.
     virtual uint64_t held_bytes() const { return 0; }
-    /// Returns true if the scan has ended and its scene is on the device. A transform with as many inputs
-    /// that is created afterwards reads its pixels from the device. Such a transform needs a source without
-    /// bands (stream/empty_source.h).
+    /// Returns true if the scan has ended and the device has kept its scene. A transform that is then created
+    /// for this number of inputs reads its pixels from the device. The pass of this transform needs a source
+    /// without bands (stream/empty_source.h).
     virtual bool holds_scene() const { return false; }
     /// Frees the scene on the device.
     virtual void release() {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The kernels of the CUDA backend: statistics blocks of a tile, and the transform of pixels.
+// The kernels of the CUDA backend: the statistics of the blocks of a tile, and the transform of pixels.
 #pragma once
 
 #include "cuda/exact_sums.cuh"
@@ -48,23 +48,24 @@ struct BlockResults {
 
 /// Sets valid[p] to 1 if the pixel is valid, otherwise to 0. `valid` is packed, w x h.
 void launch_valid(const TileView& tile, bool zero_is_invalid, uint8_t* valid, cudaStream_t stream);
-/// Computes centres and sums first, then products. For a covariance, products are added over 512 pixels in
-/// single precision, and these sums are added in double precision. With differences, all sums are in double
-/// precision.
+/// Computes the statistics of each block of a tile: the centre and the sums, then the products. For a
+/// covariance, products are added over 512 pixels in single precision, and these sums are added in double
+/// precision. With differences, all sums are in double precision.
 void launch_statistics(const TileView& tile, const uint8_t* valid, const BlockResults& out,
                        cudaStream_t stream);
-/// Computes the covariance of stream::Statistics::double_covariance, bitwise equal to the CPU's. Chunks have
-/// 192 pixels of a block, counted line by line. Each chunk is centred on its own means, and products are in
-/// double precision. Each of eight sums covers every eighth pixel. out.centre is the centre of the first
-/// chunk with a valid pixel.
+/// Computes the statistics of each block for stream::Statistics::double_covariance, bitwise equal to the
+/// CPU's. A block is divided into chunks of 192 pixels, line by line. Each chunk is centred on its own means,
+/// and its products are in double precision. Eight sums are computed, each over every eighth pixel.
+/// out.centre is the centre of the first chunk with a valid pixel.
 void launch_chunked_statistics(const TileView& tile, unsigned char* scratch, const BlockResults& out,
                                cudaStream_t stream);
-/// Returns whether the device has enough shared memory for a block of threads.
+/// Returns true if the device has enough shared memory for launch_chunked_statistics().
 bool has_chunked_statistics(int ordinal);
-/// Returns the bytes of scratch memory for a tile with this number of blocks and pixels.
+/// Returns the bytes of scratch memory that launch_chunked_statistics() needs for a tile with this number of
+/// blocks and pixels.
 size_t chunked_scratch(int bands, size_t blocks, size_t pixels);
 
-/// The exact sums over all blocks, and the counts.
+/// The exact sums and the counts over all blocks of all tiles.
 struct SceneSums {
     /// Sums of x_b; sums of x_a x_b and of d_a d_b in the order of lower_size()
     cuda::ExactView sum, product, difference;
@@ -76,9 +77,9 @@ struct SceneSums {
 };
 inline constexpr unsigned no_level = ~0u;
 
-/// Adds the results of a tile's blocks, bitwise equal to stream::StatisticsSums. Without scatter, the
-/// function is add_sums(), with scatter add_block(), and with differences add_centred_block() and
-/// add_pairs().
+/// Adds the results of a tile's blocks to `sums`, bitwise equal to stream::StatisticsSums. It does the work
+/// of add_sums() if `scatter` is null, of add_centred_block() and add_pairs() with differences, and of
+/// add_block() otherwise.
 void launch_adding(const BlockResults& results, int bands, int blocks, const SceneSums& sums,
                    cudaStream_t stream);
 /// Adds the pairs across the borders of blocks within a tile, as stream::BorderPairs does.

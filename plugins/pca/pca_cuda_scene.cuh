@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The pixels of the workers of the CUDA backend. They are in buffers of the workers, or in a scene that stays
+// The tiles of the workers of the CUDA backend. A tile is in a worker's own buffer, or in a scene that stays
 // on the device from one pass to the next.
 #pragma once
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The tree of the connected components of a plane's upper level sets, and its attribute filters.
+// The max-tree of a plane, which has the connected components of the plane's upper level sets, and its
+// attribute filters.
 #pragma once
 
 #include "profile/profile.h"
@@ -24,8 +25,8 @@ struct Levels {
     void invert();
 };
 
-/// Converts values to levels. Integers with a range of at most 65535 are stored exactly, as value - low.
-/// Other values become floor((x - low) / (high - low) 65535 + 0.5).
+/// Converts values x to levels. If `whole` is true (all values are integers) and high - low is at most 65535,
+/// a level is x - low. Otherwise it is floor((x - low) / (high - low) 65535 + 0.5).
 Levels quantise(const std::vector<float>& plane, int64_t lines, int64_t samples, bool whole);
 
 /// Each node belongs to a connected part of the pixels at or above a level. The pixels of the node are the
@@ -58,11 +59,12 @@ std::vector<double> attribute_of(const MaxTree& tree, const Levels& levels, Attr
 /// descendants fall by the same amount. A root is kept. Returns the new levels of the nodes.
 std::vector<int32_t> thin(const MaxTree& tree, const std::vector<double>& attribute, double threshold);
 
-/// Returns the best rank of the maxima in every node. Rank 0 has the greatest extinction value. Where
-/// branches meet, the branch with the greatest attribute continues. Among equal branches, the maximum with
-/// the smaller first pixel continues. The maxima of the other branches end, and their extinction value is the
-/// attribute of their branch. The maximum that remains at a root has the attribute of the root. For an
-/// attribute that may fall towards the root, the greatest value over the descendants is used.
+/// Returns, for every node, the best rank of the maxima in it. Maxima are ranked by their extinction values:
+/// rank 0 has the greatest value. Where branches meet, the branch with the greatest attribute continues.
+/// Among equal branches, the maximum with the smaller first pixel continues. The maxima of the other branches
+/// end, and their extinction value is the attribute of their branch. The maximum that remains at a root has
+/// the attribute of the root. If an attribute may fall towards the root, a node's attribute is replaced by
+/// the greatest value over the node and its descendants.
 std::vector<int32_t> extinction_ranks(const MaxTree& tree, std::vector<double> attribute);
 
 /// Returns the new levels of the nodes if only the `count` best maxima are kept.
@@ -70,8 +72,8 @@ std::vector<int32_t> keep_maxima(const MaxTree& tree, const std::vector<int32_t>
 
 // --- Openings by reconstruction
 
-/// Erodes by the disk a^2 + b^2 <= radius^2. Pixels outside the plane or without a value (+infinity) are
-/// skipped.
+/// Returns the erosion of a plane by the disk a^2 + b^2 <= radius^2. Pixels without a value (+infinity) and
+/// positions outside the plane are skipped.
 std::vector<float> erode(const std::vector<float>& plane, int64_t lines, int64_t samples, int radius);
 
 /// Reconstructs by dilation of `marker` under `mask`, in place. Missing values are -infinity in both planes.

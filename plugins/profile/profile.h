@@ -55,8 +55,9 @@ struct Options {
     int bands() const;
 };
 
-/// Returns the default thresholds. For area, they are 1000 / v times 1, 3 .. 13 pixels, where v is the size
-/// of a pixel in metres. The other attributes have similar rules.
+/// Returns the default thresholds. Extinction profiles keep 729, 243 .. 1 extrema. In the other profiles, the
+/// thresholds of area are 1000 / `pixel_metres` times 1, 3 .. 13 pixels, and all other attributes have fixed
+/// thresholds.
 std::vector<double> default_thresholds(Kind kind, Attribute attribute, double pixel_metres);
 
 /// Returns the names of the bands of a component in order, such as "", "opening r=2", "thickening std=2.5",
@@ -66,10 +67,10 @@ std::vector<std::string> band_names(const Options& options);
 /// Returns the memory in bytes that one side of a component with this number of pixels needs.
 uint64_t side_bytes(const Options& options, int64_t pixels);
 
-/// Computes all bands of one side of one component, without the component itself. `plane` is lines x samples;
-/// NaN marks invalid pixels. `whole` states that all values are integers (an integer source). emit(k, band)
-/// receives each band when it is finished, and may change it. k is counted from 0 in the order of the sets'
-/// thresholds.
+/// Computes all bands of the bright side of a component, or of the dark side if `dark` is true. `plane` is
+/// the component, lines x samples; NaN marks invalid pixels. `whole` is true if the source has integers.
+/// emit(k, band) receives each band when it is finished, and may change it. k counts the thresholds of all
+/// sets, from 0 in their order.
 void profile_side(const std::vector<float>& plane, int64_t lines, int64_t samples, bool whole, bool dark,
                   const Options& options, const std::function<void(int k, std::vector<float>& band)>& emit);
 
@@ -79,7 +80,8 @@ struct ProfileRun {
     std::function<void(double)> progress; ///< fraction of the work done; called by one thread at a time
 };
 
-/// Receives a whole band of the profile, and may change it. Several threads may call it at the same time.
+/// A function that receives a whole band of the profile, and may change it. Several threads may call it at
+/// the same time.
 using TakeBand = std::function<void(int band, std::vector<float>& values)>;
 
 /// Computes the profile of all planes of `components` (NaN: invalid), with options.bands() bands per plane.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The methods of regression, one class per fitting method: candidates, their estimates for samples outside
-// their training data, and the model of one candidate.
+// The fitting methods of regression, one class per method. A candidate is a choice of the method's
+// parameters. A class estimates held-out samples with all candidates, and fits the model of one candidate.
 #pragma once
 
 #include "regression/train.h"
@@ -22,20 +22,19 @@ class Fitting {
   public:
     Fitting(const Samples& samples, const TrainOptions& options) : m_samples(samples), m_options(options) {}
     virtual ~Fitting() = default;
-    /// Returns the number of candidates. For plsr and ridge, the simplest candidate is first. For the other
-    /// methods, the first of equally good candidates is chosen.
+    /// Returns the number of candidates. For plsr and ridge, they are ordered from simple to complex. For the
+    /// other methods, the order only matters among equally good candidates, of which the first is chosen.
     virtual size_t candidates() const = 0;
-    /// Returns the estimates for `held_out` after training with `rows`: of all candidates, or of a method's
-    /// only candidate.
+    /// Trains all candidates with the samples `rows`, and returns their estimates for the samples `held_out`.
     virtual Estimates estimates(const Rows& rows, const Rows& held_out) const = 0;
-    /// Fits a candidate. Adds a member to model.linear, or sets model.kernel.
+    /// Fits a candidate to the samples `rows`. Adds a member to model.linear, or sets model.kernel.
     virtual void fit(const Rows& rows, size_t candidate, Model& model) const = 0;
-    /// Returns the estimates of a model that fit() has fitted.
+    /// Returns the estimates that a model from fit() gives for the samples `held_out`.
     Estimates of_model(Model model, const Rows& held_out) const;
-    /// Returns true if the simplest candidate within one standard error of the best is chosen. Otherwise the
-    /// candidate with the smallest error is chosen.
+    /// States which candidate is to be chosen. true: the simplest one whose error is within one standard
+    /// error of the smallest error. false: the one with the smallest error.
     virtual bool simplest() const { return true; }
-    /// Returns whether the last fit() chose a value at the end of its grid.
+    /// Returns true if the last fit() chose a parameter at an end of its grid.
     virtual bool at_grid_end() const { return false; }
     mutable std::atomic<int64_t> at_limit{0};
 
@@ -44,12 +43,13 @@ class Fitting {
     const TrainOptions& m_options;
 };
 
-/// `most_components` is the maximum number of components of plsr's candidates.
+/// Creates the class of options.method. `most_components` is the greatest number of components of plsr's
+/// candidates.
 std::unique_ptr<Fitting> make_fitting(const Samples& samples, const TrainOptions& options,
                                       size_t most_components);
 
-/// Returns the mean and the standard deviation (n - 1) of the bands of these samples. For constant bands, the
-/// spread is 1.
+/// Returns the mean and the standard deviation (n - 1) of each band over the samples `rows`. For constant
+/// bands, the spread is 1.
 Standard standard_of(const Samples& samples, const Rows& rows);
 
 } // namespace hsi::regression

@@ -67,7 +67,7 @@ class Transform {
     size_t inputs() const { return m_inputs; }
     /// Returns the number of output bands. Derivatives omit bands in runs that are shorter than the window.
     size_t outputs() const { return m_outputs; }
-    /// Returns the weighted sums of bands of a step; empty if the step is not a derivative.
+    /// Returns the weighted sums of bands that a step computes; empty if the step is not a derivative.
     const std::vector<math::ResampledBand>& rows_of(size_t step) const { return m_made[step].rows; }
     /// Transforms values ([band][pixels]) in place. Each pixel is transformed separately. There are at most
     /// smooth::Transformer::most_pixels pixels. `spare` is scratch memory.
@@ -84,12 +84,13 @@ class Transform {
     size_t m_inputs = 0, m_outputs = 0;
 };
 
-/// Standardises a band: (x - centre) / spread. The lists have one value per band.
+/// The standardisation of bands, (x - centre) / spread. The lists have one value per band.
 struct Standard {
     std::vector<double> centre, spread;
 };
 
-/// The domain of the training spectra: principal components of all labelled pixels.
+/// The domain of the training spectra, described by the principal components of all labelled pixels. A
+/// spectrum is outside if its distance T2 (in the components) or Q (from the components) exceeds a limit.
 struct Domain {
     Standard standard;              ///< standardisation of the transformed bands
     std::vector<double> components; ///< [component][band], unit vectors
@@ -97,7 +98,8 @@ struct Domain {
     double t2_limit = 0, q_limit = 0;
 };
 
-/// The members of a linear model. Their coefficients apply to transformed bands that are not standardised.
+/// A linear model, whose estimate is the mean over its members. The coefficients apply to transformed bands
+/// that are not standardised.
 struct Linear {
     int components = 0;               ///< number of components of plsr
     double lambda = 0;                ///< regularisation t of ridge
@@ -105,8 +107,8 @@ struct Linear {
     std::vector<double> intercepts;
 };
 
-/// Training samples with weights: a Gaussian process (k = exp(-d^2 / (2 length^2))) or a support vector
-/// machine.
+/// A model of weighted training samples: a Gaussian process with the kernel exp(-d^2 / (2 length^2)), or a
+/// support vector machine with the kernel exp(-gamma d^2).
 struct Kernel {
     Standard standard; ///< standardisation of the bands; svr: minimum and range
     double value_mean = 0, value_spread = 1;
@@ -161,17 +163,17 @@ Model from_json(const std::string& text, const std::string& name);
 /// Returns a HyTools trait model from a linear model that uses only the steps vector, mean and log.
 std::string to_hytools(const Model& model);
 
-/// Returns whether magnitudes up to `greatest` have another scale than magnitudes up to `known` (0: unknown):
-/// more than twenty times as large or as small. Reflectance in per cent is 100 times as large, and integers
-/// are typically 10000 times as large.
+/// Returns true if magnitudes up to `greatest` are more than twenty times as large or as small as magnitudes
+/// up to `known` (0: unknown), so that they probably have another scale. Reflectance in per cent is 100 times
+/// as large, and integers are typically 10000 times as large.
 HSI_HOST_DEVICE inline bool is_of_another_scale(double greatest, double known) {
     constexpr double far = 20;
     return known > 0 && (greatest > far * known || greatest * far < known);
 }
 
-/// Returns whether a spectrum with the distances `t2` and `q` exceeds the limits of a domain by more than
-/// 1e-6 (relative). `squares` is |z|^2. If the components represent the whole spectrum, rounding errors of
-/// |z|^2 remain in Q.
+/// Returns true if a spectrum with the distances `t2` and `q` exceeds a limit of the domain by more than 1e-6
+/// (relative). `squares` is |z|^2 of the standardised spectrum. If the components represent the whole
+/// spectrum, rounding errors of |z|^2 remain in Q; the test allows for them.
 HSI_HOST_DEVICE inline bool is_unlike(double t2, double q, double squares, double t2_limit, double q_limit) {
     constexpr double over_limit = 1 + 1e-6, rounding = 1e-12;
     return t2 > t2_limit * over_limit || q > q_limit * over_limit + rounding * squares;
@@ -184,15 +186,16 @@ class Fitted {
     explicit Fitted(std::shared_ptr<const Model> model);
     const Model& model() const { return *m_model; }
 
-    /// Standardises the transformed bands: z = (x - centre) * factor.
+    /// The numbers of a model in the form that is evaluated. The transformed bands x are standardised as z =
+    /// (x - centre) * factor.
     struct Weights {
         std::vector<double> centre, factor; ///< for the domain and linear models
         math::RowPanels rows;   ///< rows for z: the components of the domain, then the mean of the members
         std::vector<double> t2; ///< weights of the squared components in T2
         double mean_offset = 0;
-        /// The rows of the sum of squares of (row + offset). For linear models, the rows are applied to z.
-        /// The sum is the sum of squares of the members about their mean. For a Gaussian process, the rows of
-        /// L^-1, with L L' = M = K + q I, are applied to the kernel values k. The sum is k'M^-1 k.
+        /// Rows with which deviations are computed, as sums of (row v + offset)^2. For linear models, v is z,
+        /// and the result is the sum of squares of the members about their mean. For a Gaussian process, v
+        /// has the kernel values k and the rows are L^-1, where L L' = M = K + q I. The result is k'M^-1 k.
         math::RowPanels spread;
         std::vector<double> spread_offsets;
         std::vector<double> kernel_factor; ///< factors of the kernel's own standardisation
@@ -207,25 +210,26 @@ class Fitted {
         std::vector<double> x, spare, standard, results, rows, squares, t2, q, estimate, deviation, outside;
         std::vector<char> defined;
     };
-    /// Evaluates buffers.x, [band][width()], which has scaled values of the model's bands. Sets four values
-    /// per pixel: `estimate`, `deviation` (NaN if unknown), `outside` (0 to 3), and `defined` (the
-    /// transformed values are finite).
+    /// Evaluates the model for width() pixels. buffers.x is [band][width()], with scaled values of the
+    /// model's bands. Sets four values per pixel: `estimate`; `deviation`, NaN if unknown; `outside`, the sum
+    /// of 2 if the spectrum is outside the domain and 1 if the estimate is outside the range of the training
+    /// values; and `defined`, 1 if the transformed values are finite.
     void evaluate(Buffers& buffers) const;
-    /// Evaluates spectra, [row][band], in blocks. After each block, calls use(buffers, i) for each spectrum
-    /// in order, where i is the index in the block.
+    /// Evaluates any number of spectra, [row][band], in blocks. After each block, calls use(buffers, i) for
+    /// each of its spectra in order, where i is the spectrum's index in the buffers.
     template <class Use>
     void evaluate_rows(const std::vector<double>& x, const Use& use) const;
-    /// Returns whether a spectrum with this greatest magnitude has another scale than the training data.
+    /// Returns true if a spectrum with this greatest magnitude has another scale than the training data.
     bool is_of_another_scale(double greatest) const {
         return regression::is_of_another_scale(greatest, m_weights.greatest);
     }
     uint64_t buffer_bytes() const;
 
   private:
-    /// Computes `t2` and `q`, the distances in the model's domain, and `defined`, for the transformed pixels
+    /// Computes `defined`, and the distances `t2` and `q` from the model's domain, for the transformed pixels
     /// in buffers.x.
     void distances(Buffers& buffers) const;
-    /// Computes `squares`, the sums of (row of `spread` times `of` + offset)^2.
+    /// Computes buffers.squares, the sums of squares that Weights::spread describes, with v = `of`.
     void sum_spread(const std::vector<double>& of, Buffers& buffers) const;
     void take_members();
     void take_kernel();
@@ -274,9 +278,9 @@ struct Part {
     double scale = 0;            ///< greatest scale of these bands
 };
 
-/// The operation whose output has three bands per model: estimate, deviation, outside. A pixel is invalid
-/// (NaN in the three bands of a model) if one of the model's inputs is not finite, if all are zero, or if the
-/// transformed values are not finite.
+/// The operation that applies models to a scene. Its output has three bands per model: estimate, deviation,
+/// outside. A pixel is invalid (NaN in the three bands of a model) if one of the model's inputs is not
+/// finite, if all are zero, or if the transformed values are not finite.
 class Estimation : public stream::Operation {
   public:
     /// Creates the operation. \throws Error if a source is not one of the `inputs` bands.
@@ -292,8 +296,9 @@ class Estimation : public stream::Operation {
     /// estimate.
     int64_t estimated(size_t model) const { return m_counts[1 + model_counts * model]; }
     int64_t undefined(size_t model) const { return m_counts[2 + model_counts * model]; }
-    /// Return the number of pixels with an estimate that are outside the domain, and how many of these have
-    /// another scale. Another scale means more than twenty times as large or as small as the training data.
+    /// Return the number of pixels with an estimate whose spectrum or estimate is outside the training data,
+    /// and the number of pixels whose spectrum is outside the domain and has another scale (see
+    /// is_of_another_scale()).
     int64_t outside(size_t model) const { return m_counts[3 + model_counts * model]; }
     int64_t of_another_scale(size_t model) const { return m_counts[4 + model_counts * model]; }
 
@@ -310,7 +315,8 @@ class Estimation : public stream::Operation {
 };
 std::unique_ptr<Estimation> make_estimation(int inputs, std::vector<Applied> models);
 
-/// Creates estimations on the CPU, or on devices in hsi_cuda_regression.so.
+/// Creates estimations. This class creates them on the CPU; the class in hsi_cuda_regression.so overrides it
+/// for devices.
 class Backend {
   public:
     virtual ~Backend() = default;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Training of regressions: folds of groups, model selection by held-out errors, estimates of held-out samples
-// that were not used for the selection, members, and the domain.
+// Trains regressions: divides groups of samples into folds, and selects a model by held-out errors. The
+// samples of each fold are estimated by models whose selection did not use them. The final model has members
+// and a domain.
 #pragma once
 
 #include "core/cancel.h"
@@ -43,13 +44,14 @@ struct TrainOptions {
 /// Returns the selected rows of a matrix.
 std::vector<double> chosen_rows(const std::vector<double>& matrix, size_t columns,
                                 const std::vector<size_t>& rows);
-/// Returns the fold of every group, counted from 0. Groups are processed in the order of their random words.
-/// Each group is assigned to the fold with the fewest samples. There are at most as many folds as groups.
+/// Returns the fold of every group, counted from 0. In a random order that depends on the seed, each group is
+/// assigned to the fold that has the fewest samples so far. There are at most as many folds as groups.
 std::vector<int> folds_of(const std::vector<int>& group, int folds, uint64_t seed);
-/// Returns the groups with which member d is trained. They are the ceil(share groups) groups with the lowest
-/// random words.
+/// Returns 1 for each group with which member d is trained, otherwise 0. These are the ceil(share * groups)
+/// groups with the lowest random words.
 std::vector<char> member_groups(int groups, double share, int64_t d, uint64_t seed);
-/// Returns the `most` samples with the lowest random words, in rising order of their index.
+/// Chooses `most` of the samples at random, by the lowest random words of the seed. Returns their indices in
+/// rising order.
 std::vector<size_t> thinned(size_t samples, size_t most, uint64_t seed);
 
 struct TrainResult {
@@ -63,13 +65,13 @@ struct TrainResult {
     int64_t at_limit = 0;      ///< svr: number of trainings that LIBSVM did not complete
 };
 
-/// Trains a model. `about` has bands, names and transform; the result is `about` with all other members set.
-/// Throws Error if there are fewer than two groups, if all values are equal, if values exceed the range of
-/// float, or if the samples allow fewer components than requested.
+/// Trains a model. `about` is a model with bands, names and transform; the result is `about` with all other
+/// members set. Throws Error if there are fewer than two groups, if all values are equal, if values exceed
+/// the range of float, or if the samples allow fewer components than requested.
 TrainResult train(const Samples& samples, const TrainOptions& options, Model about);
 
-/// Returns the domain of transformed pixels ([pixel][band], all finite). If `standard` is given, it
-/// standardises the pixels.
+/// Returns the domain of transformed pixels ([pixel][band], all finite). The bands are centred on their means
+/// over the pixels, and divided by `standard->spread`, or not divided if `standard` is null.
 Domain domain_of(const std::vector<double>& pixels, size_t bands, const Standard* standard);
 
 } // namespace hsi::regression

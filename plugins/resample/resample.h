@@ -21,12 +21,13 @@ namespace cost {
 inline constexpr Cost weight{1e-10, 3e-13}; ///< seconds per pixel and source band of a new band
 } // namespace cost
 
-/// The counts of the pass. They are complete after the pass.
+/// The operation that resamples a scene. Its counts of valid and invalid pixels are complete after the pass.
 using Resampling = stream::CountingOperation;
 
-/// Creates an operation whose output has one band for each of `bands`. Each of these uses at least one of the
-/// cube's `inputs` bands. A pixel is invalid (NaN in all bands) if any of the `inputs` values is not finite,
-/// even without a weight, or if all are zero. \throws Error if a source is not an input.
+/// Creates an operation whose output has one band for each of `bands`, which are weighted sums of the cube's
+/// `inputs` bands. A pixel is invalid (NaN in all bands) if any of its `inputs` values is not finite, even
+/// one without a weight, or if all are zero. \throws Error if a sum has no bands, or uses a band that is not
+/// an input.
 std::unique_ptr<Resampling> make_resampling(int inputs, std::vector<math::ResampledBand> bands);
 
 /// Checks the weights. \throws Error in the same cases as make_resampling().
@@ -36,7 +37,8 @@ void check_weights(int inputs, const std::vector<math::ResampledBand>& bands);
 class Backend {
   public:
     virtual ~Backend() = default;
-    /// Creates the same operation as the function above. Sums are in the same order, with fused multiply-add.
+    /// Creates the same operation as the function above. Sums add the same terms in the same order, with
+    /// fused multiply-add.
     virtual std::unique_ptr<Resampling> make_resampling(int inputs,
                                                         std::vector<math::ResampledBand> bands) = 0;
     /// Returns the total time in seconds of all kernels since the backend was created, without copies, summed

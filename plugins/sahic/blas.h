@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // The routines of BLAS and LAPACK that training uses, by their Fortran interface. Every implementation has
 // this interface (netlib's reference, OpenBLAS, BLIS, MKL); only some have the C interface. Matrices are
-// column-major, strides are between columns, numbers are double, and integers have 32 bits. Results replace
-// the last argument in place.
+// column-major. A stride, such as `lda`, is the distance between columns in elements. Numbers are double, and
+// integers have 32 bits. In the functions below, the result replaces the last vector or matrix.
 #pragma once
 
 #include <cstddef>
 
-// The arguments are followed by the lengths of the text arguments, as Fortran compilers expect.
+// The size_t arguments at the end are the lengths of the text arguments, as Fortran compilers expect.
 extern "C" {
 void daxpy_(const int* n, const double* alpha, const double* x, const int* incx, double* y, const int* incy);
 void dgemv_(const char* op, const int* m, const int* n, const double* alpha, const double* a, const int* lda,
@@ -71,17 +71,17 @@ inline void divide_by_lower_transposed(int rows, int n, const double* l, int ldl
     dtrsm_("R", "L", "T", "N", &rows, &n, &alpha, l, &ldl, b, &ldb, 1, 1, 1, 1);
 }
 
-/// Computes L of a = L L' in the lower triangle of `a`. Returns LAPACK's info: 0, or the index at which `a`
-/// is not positive definite.
+/// Replaces the lower triangle of `a` by its Cholesky factor L, a = L L'. Returns LAPACK's info: 0, or the
+/// index (counted from 1) at which `a` is not positive definite.
 inline int cholesky_lower(int n, double* a, int lda) {
     int info = 0;
     dpotrf_("L", &n, a, &lda, &info, 1);
     return info;
 }
 
-/// Replaces the symmetric n x n matrix `a`, given by its lower triangle, by its eigenvectors (columns). The
-/// eigenvalues are in rising order. A workspace size of -1 requests the best size. Returns LAPACK's info: 0,
-/// or another value if the method did not converge.
+/// Replaces the symmetric n x n matrix `a`, given by its lower triangle, by its eigenvectors (columns), and
+/// sets `values` to the eigenvalues in rising order. If a workspace size is -1, only sets work[0] and
+/// iwork[0] to the best sizes. Returns LAPACK's info: 0, or another value if the method did not converge.
 inline int eigen_lower(int n, double* values, double* work, int work_size, int* iwork, int iwork_size,
                        double* a) {
     int info = 0;

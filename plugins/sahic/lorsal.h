@@ -43,8 +43,8 @@ struct LorsalResult {
     std::vector<double> history;
 };
 
-/// Returns the maximum host bytes of training with this number of features: one feature per training pixel,
-/// and the constant.
+/// Returns the greatest number of host bytes that training takes with this number of features. There is one
+/// feature per training pixel, and one for the constant.
 inline uint64_t training_bytes(uint64_t features) {
     // The bytes are for the kernel, R (later its eigenvectors), and LAPACK's workspace.
     return 8 * features * features * 5;
@@ -52,7 +52,7 @@ inline uint64_t training_bytes(uint64_t features) {
 
 /// Trains the model. Both solvers run on the CPU. The same training set and options give the same model with
 /// any number of threads. Throws Error if there is only one class, if all samples are equal, or if memory is
-/// too small. Throws Cancelled.
+/// too small. Throws Cancelled if options.cancel is requested.
 LorsalResult train(const TrainingSet& set, const LorsalOptions& options);
 
 /// Functions that both backends use.
@@ -61,8 +61,8 @@ namespace detail {
 std::vector<int> class_indices(const TrainingSet& set);
 /// Returns the mean of |u_i - u_j|^2 over all ordered pairs of samples. Throws Error if it is 0.
 double mean_square_distance(const TrainingSet& set);
-/// Returns the result for dense weights [class - 1][1 + sample]. Only anchors with a non-zero weight are
-/// kept.
+/// Returns the result for dense weights, [class, without the last][1 + sample]. In the model, only anchors
+/// with a non-zero weight are kept.
 LorsalResult pack(const TrainingSet& set, const LorsalOptions& options, double spread,
                   const std::vector<double>& weights);
 } // namespace detail

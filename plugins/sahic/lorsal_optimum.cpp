@@ -377,9 +377,10 @@ class Solver {
         return w;
     }
 
-    /// Removes idle regressors. Adds regressors that violate |gradient| <= lambda, starting with the largest
-    /// violation. A class gets at most as many new regressors as it has, but may get 20. Returns false if no
-    /// regressor violates the condition.
+    /// Changes the working set, the features of each class whose weights are optimised. Removes features with
+    /// |gradient| < 0.9 lambda_C, but keeps the constant. Adds features that violate |gradient| <= lambda_C,
+    /// those with the greatest gradients first. The number of a class's features may at most double, or grow
+    /// by 20 if this is more. Returns false if no feature was added.
     bool renew(const std::vector<double>& g) {
         bool grown = false;
         std::vector<double> kept;

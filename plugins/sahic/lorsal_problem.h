@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The training problem on the CPU, for both solvers. Each product runs in a BLAS on one thread, over blocks
-// whose size does not depend on the number of threads. Therefore the result does not depend on the number of
-// threads either.
+// The training problem on the CPU, for both solvers. Matrix products are divided into blocks whose size does
+// not depend on the number of threads. A BLAS computes each block on one thread. Therefore the result does
+// not depend on the number of threads.
 #pragma once
 
 #include "core/error.h"
@@ -16,9 +16,9 @@
 
 namespace hsi::sahic::training {
 
-/// Keeps OpenBLAS on the calling thread while this object exists, because the team distributes the work.
-/// OpenBLAS uses kernels that every x86-64 processor with FMA supports, unless the environment variable
-/// OPENBLAS_CORETYPE names other kernels.
+/// Makes OpenBLAS compute on the calling thread only while this object exists, because the team distributes
+/// the work. OpenBLAS uses kernels that every x86-64 processor with FMA supports, unless the environment
+/// variable OPENBLAS_CORETYPE names other kernels.
 class SingleThreadedBlas {
   public:
     /// `threads` is the number of threads that will call the BLAS. Throws Error if the address space of the
@@ -33,7 +33,9 @@ class SingleThreadedBlas {
 void multiply(Team& team, bool transposed, int64_t rows, int cols, int64_t inner, const double* a,
               int64_t lda, const double* b, int64_t ldb, double* c, int64_t ldc);
 
-/// All data that depend only on the samples. There are d = 1 + J features and M = K - 1 regressors.
+/// The data that both solvers need. They depend only on the J samples, of K classes, and on the kernel's
+/// width. A sample has d = 1 + J features: 1, and its kernel values with all samples. H (d x J) has the
+/// features of all samples. There are M = K - 1 regressors w, since the last class has w = 0.
 struct Problem {
     int64_t samples = 0, d = 0; ///< J and 1 + J
     int classes = 0, m = 0;
@@ -42,20 +44,21 @@ struct Problem {
     std::vector<double> kernel; ///< J x J matrix, symmetric
 
     Problem(const TrainingSet& set, const LorsalOptions& options, Team& team);
-    /// Computes z = H' w, where z is J x M and w is d x M.
+    /// Computes the logits z = H' w, where z is J x M and w is d x M.
     void logits(Team& team, const double* w, double* z) const {
         multiply(team, false, samples, m, samples, kernel.data(), samples, w + 1, d, z, samples);
         for (int k = 0; k < m; ++k)
             for (int64_t i = 0; i < samples; ++i)
                 z[k * samples + i] += w[k * d];
     }
-    /// Computes g = H r, where g is d x M and r is J x M.
+    /// Computes the gradient g = H r, where g is d x M and r is J x M (see residual()).
     void gradient(Team& team, const double* r, double* g) const {
         multiply(team, false, samples, m, samples, kernel.data(), samples, r, samples, g + 1, d);
         for (int k = 0; k < m; ++k)
             g[k * d] = std::accumulate(r + k * samples, r + (k + 1) * samples, 0.0);
     }
-    /// Replaces logits by P - Y (first M classes). Returns -log likelihood.
+    /// Replaces the logits z of each sample and each of the first M classes by P - Y. P is the probability of
+    /// the class, and Y is 1 if it is the class of the sample, otherwise 0. Returns -log likelihood.
     double residual(double* z) const;
 };
 
@@ -67,7 +70,7 @@ inline void check_cancel(const LorsalOptions& o) {
     if (o.cancel && o.cancel->requested()) throw Cancelled();
 }
 
-/// The result of find_optimum(), including the weights [class - 1][1 + sample].
+/// The result of find_optimum(). Weights are [class, without the last][1 + sample].
 struct Optimum {
     std::vector<double> weights;
     double objective = 0, gap = 0; ///< gap: objective minus a lower bound that the dual proves
@@ -75,7 +78,8 @@ struct Optimum {
     std::vector<double> history;   ///< objective of each working set
 };
 
-/// Finds the minimum of -log likelihood + lambda_C |w|_1. Throws Error if memory is too small.
+/// Finds the weights w that minimise -log likelihood + lambda_C |w|_1, to the gap in `options`. Throws Error
+/// if memory is too small.
 Optimum find_optimum(const Problem& problem, const LorsalOptions& options, Team& team);
 
 } // namespace hsi::sahic::training

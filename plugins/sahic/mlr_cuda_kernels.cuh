@@ -11,8 +11,8 @@ namespace hsi::sahic::gpu {
 
 // ---- Class probabilities --------------------------------------------------------------------------------
 
-/// Pixels are processed in products whose size depends only on the model. Products are always full, so that
-/// results do not depend on the tiling.
+/// The sizes of the matrix products in which pixels are processed. They depend only on the model. The last
+/// product of a tile is filled up with zeros, so that results do not depend on the tiling.
 struct Products {
     int pixels = 0;   ///< pixels of one product, a multiple of 256
     int parts = 0;    ///< number of threads that share the anchors for one pixel
@@ -22,12 +22,12 @@ struct Products {
     Products(int features, int64_t anchors, int outputs);
 };
 
-/// Sets valid[i] to 1 if all values of the pixel are finite and at least one is not zero. `raw` is
-/// [band][pixel].
+/// Sets valid[i] to 1 if all values of pixel i are finite and at least one is not zero, otherwise to 0. `raw`
+/// is [band][pixel].
 void launch_valid(const float* raw, int64_t pixels, int bands, unsigned char* valid, cudaStream_t stream);
 
-/// Scales the pixels [first, first + products.pixels) of the core. Computes x [feature][pixel] and |x|^2.
-/// Invalid pixels and pixels after the core's last pixel are zero.
+/// The work of launch_scale(): scales the pixels [first, first + pixels) of the core to x, [feature][pixel],
+/// and computes |x|^2. Invalid pixels and pixels after the core's last pixel become zero.
 struct ScaleWork {
     const float* raw = nullptr; ///< [band][window line][window sample]
     const unsigned char* valid = nullptr;
@@ -39,8 +39,8 @@ struct ScaleWork {
 void launch_scale(const ScaleWork& work, cudaStream_t stream);
 
 struct LogitsWork {
-    /// [anchor][pixel], -2 x a. If the outputs need two sweeps, the first sweep replaces it by the kernel
-    /// values.
+    /// -2 x a for each pixel x and anchor a, [anchor][pixel]. If the outputs are computed in two sweeps over
+    /// the anchors, the first sweep replaces it by the kernel values.
     double* product = nullptr;
     const double *x2 = nullptr, *a2 = nullptr;
     const double* weights = nullptr; ///< [anchor][pitch]
@@ -63,8 +63,8 @@ struct SoftmaxWork {
 };
 void launch_softmax(const SoftmaxWork& work, cudaStream_t stream);
 
-/// Computes a = 1 / (1 + |forward differences| / scale), bitwise equal to the CPU. (window_x, window_y) is
-/// the position of the window in the scene.
+/// The work of launch_weight(): computes the weight a = 1 / (1 + |forward differences| / scale) of each pixel
+/// of the core (spatial_weights.h), bitwise equal to the CPU's.
 struct WeightWork {
     const float* raw = nullptr;
     const unsigned char* valid = nullptr;
@@ -80,14 +80,16 @@ void launch_weight(const WeightWork& work, cudaStream_t stream);
 
 // ---- LORSAL ----------------------------------------------------------------------------------------------
 
-/// Converts inner products u_i . u_j (both triangles) to exp(-gamma |u_i - u_j|^2). The result is exactly
-/// symmetric.
+/// Converts k, which has the inner products u_i . u_j in both triangles, to exp(-gamma |u_i - u_j|^2).
+/// `squares` has |u_i|^2. The result is exactly symmetric.
 void launch_kernel_matrix(double* k, const double* squares, int64_t samples, double gamma,
                           cudaStream_t stream);
-/// Computes the first column and row of r from the sums of k's columns. r is d x d with d = samples + 1.
+/// Sets the first row and column of r = H H' (d x d, d = samples + 1), which belong to the constant. They are
+/// the number of samples and the sums of k's columns.
 void launch_border(const double* k, int64_t samples, double* r, cudaStream_t stream);
-/// Converts z [output][sample] (K w without the constant) to P - Y. `losses` receives -log likelihood of each
-/// sample.
+/// The work of launch_residual(): adds the constants of w to z, [output][sample], which has K w without them.
+/// Then replaces these logits by P - Y: the probability of each output, minus 1 for the output that is the
+/// sample's class. `losses` receives -log likelihood of each sample.
 struct ResidualWork {
     int64_t samples = 0;
     int outputs = 0;
@@ -96,16 +98,21 @@ struct ResidualWork {
     double *z = nullptr, *losses = nullptr;
 };
 void launch_residual(const ResidualWork& work, cudaStream_t stream);
-/// Computes rhs = beta (v + multiplier) - g. The constants of g are the sums of r's columns.
+/// Computes the right side of LORSAL's linear system, beta (v + multiplier) - g, where g = H r is the
+/// gradient and r has the residuals P - Y. `g_to_rhs` has g except for its constants, which are computed here
+/// as sums of r over the samples; the result replaces it.
 void launch_right_side(int64_t samples, int outputs, double beta, const double* v, const double* multiplier,
                        const double* r, double* g_to_rhs, cudaStream_t stream);
-/// Solves the shifted systems in the basis in which they are diagonal.
+/// Solves LORSAL's linear system in the basis of the eigenvectors of H H', in which it separates. For each
+/// eigenvalue s, the equation is (s B + beta I) y = next + s B turned, where B = 1/2 (I - 1 1'/K) for K
+/// classes. `turned` has the previous weights; y replaces them.
 void launch_shifted(int64_t d, int outputs, double beta, const double* values, const double* next,
                     double* turned, cudaStream_t stream);
-/// Computes v = soft(w - m, threshold), m = (v - (w - m)) / growth.
+/// Computes v = soft(w - m, threshold), where m is `multiplier` and soft() moves values towards 0 by at most
+/// the threshold. Then sets m to (v - (w - m)) / growth, for a penalty that grows by this factor.
 void launch_soft(int64_t count, double threshold, double growth, const double* w, double* v,
                  double* multiplier, cudaStream_t stream);
-/// Computes out = sum of losses + lambda |v|_1. The order of additions is fixed.
+/// Computes the objective: out = sum of losses + lambda |v|_1. The order of additions is fixed.
 void launch_objective(const double* losses, int64_t samples, const double* v, int64_t count, double lambda,
                       double* out, cudaStream_t stream);
 

@@ -805,7 +805,9 @@ DeviceMrf::DeviceMrf(const MrfOptions& options, const MrfLimits& limits)
     HSI_CUDA_CHECK(cudaMemset(m_v4.data(), 0, m_v4.bytes()));
     m_host_change = HostBuffer<double>(m_change.size());
     m_host_partial = HostBuffer<PartialResiduals>(m_partial.size());
-    HSI_CUDA_CHECK(cudaDeviceSynchronize()); // Other streams do not wait for the default stream.
+    // The memsets run on the default stream. The streams of the solvers do not wait for it, because they are
+    // non-blocking.
+    HSI_CUDA_CHECK(cudaDeviceSynchronize());
 }
 
 DeviceMrf::~DeviceMrf() = default;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The MRF's ADMM on one device. An iteration has four launches. The first is the step, which computes edges,
-// q, multipliers and the right side of the linear system. An FFT along each line, the recursive filter down
-// each column of the spectrum, and the inverse FFT follow. See mrf_cpu.cpp for the mathematics. Two classes
-// share a float2. Such a pair is one complex transform, and the work of one thread.
+// The MRF's ADMM on one device. The mathematics is described in mrf_cpu.cpp. An iteration has four launches.
+// The first launch computes edges, q, multipliers and the right side of the linear system. Then follow an FFT
+// along each line, the recursive filter down each column of the spectrum, and the inverse FFT. A float2 has
+// the values of two classes. Such a pair is one complex transform, and one thread processes it.
 //
 // The stored arrays differ from the CPU's in two places, because memory traffic dominates the time of an
 // iteration:
@@ -49,7 +49,8 @@ struct MrfWork {
 inline constexpr uint32_t flag_valid = 1u << 16, flag_h_exists = 1u << 17, flag_h_counts = 1u << 18,
                           flag_v_exists = 1u << 19, flag_v_counts = 1u << 20;
 
-/// The sums over the core's pixels in one block, in double precision.
+/// The sums of MrfResiduals over those pixels of the core that one block of threads processes, in double
+/// precision.
 struct PartialResiduals {
     double v1, v2, v3, v4, v5, change, objective;
 };
@@ -63,17 +64,18 @@ class DeviceMrf {
     ~DeviceMrf();
     static uint64_t bytes(const MrfLimits& limits);
 
-    /// Copies packed host arrays, as described in MrfProblem. Pinned memory makes the copies fast.
+    /// Copies the arrays of the problem from the host to the device. The copies are faster if the arrays are
+    /// in pinned memory.
     void upload(const MrfProblem& problem, cudaStream_t stream);
-    /// Runs iterations first .. first + count - 1 (of `iterations`) as separate launches.
+    /// Runs the iterations first .. first + count - 1 of MrfOptions::iterations as separate launches.
     void iterate(int first, int count, cudaStream_t stream);
-    /// Runs iterations as one CUDA graph. Requires an even `count`, first > 0, and an end before the last
-    /// iteration.
+    /// Runs `count` iterations as one CUDA graph. `count` must be even, and the first and the last of all
+    /// iterations must not be among them.
     void iterate_graph(int count, cudaStream_t stream);
-    /// Computes the sums over the core after the last iteration.
+    /// Computes the residuals over the core. Call it after the last iteration.
     void residuals(cudaStream_t stream);
     void download(float* q, cudaStream_t stream);
-    /// Returns the total of the sums of residuals(). Call it after the stream has finished.
+    /// Returns the result of residuals(). Call it after the stream has finished.
     MrfResiduals total() const;
 
     // Launch single steps, for measurements

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The Markov random field over a scene of any size: as a whole if it fits in memory, otherwise in tiles with
-// a halo.
+// Smooths a scene of any size with the Markov random field: the whole scene at once if it fits in memory,
+// otherwise tile by tile, with a halo.
 #pragma once
 
 #include "core/host_memory.h"
@@ -25,7 +25,7 @@ struct MrfRequest {
     uint64_t memory = 0;   ///< host bytes in total
     uint64_t device_memory = 0;
     int64_t tile_samples = 0, tile_lines = 0; ///< requested size of the tiles; 0: chosen by the plan
-    /// Return the memory of a solver for windows of this size.
+    /// Return the host bytes and the device bytes of a solver for windows up to these limits.
     std::function<uint64_t(const MrfLimits&)> host_bytes, device_bytes;
 };
 
@@ -37,12 +37,12 @@ struct MrfPlan {
     uint64_t host_bytes = 0;
 };
 
-/// Returns a plan with the whole scene if it fits, otherwise with tiles. The size of the tiles is the size
-/// with the fewest pixels that are computed twice. \throws Error if no halo is wide enough for these options,
-/// or if the smallest tile does not fit.
+/// Plans the whole scene at once if it fits, otherwise tiles. The plan chooses the size of tiles with which
+/// the fewest pixels are computed repeatedly in halos. \throws Error if no halo is wide enough for these
+/// options, or if the smallest tile does not fit.
 MrfPlan plan_mrf(const MrfRequest& request);
 
-/// Pixels whose class is known and which the field does not change.
+/// Pixels whose class is known, so that smoothing does not change them.
 struct FixedPixels {
     std::vector<int64_t> index;  ///< line * samples + sample, ascending
     std::vector<uint16_t> value; ///< class value of each pixel
@@ -68,19 +68,20 @@ struct MrfSetup {
     /// Allocator of all buffers except q.
     std::shared_ptr<HostAllocator> allocator;
     std::shared_ptr<HostAllocator> of_q;
-    /// Buffer for the plan's limits, if it is already allocated; otherwise smooth_scene() allocates it.
+    /// Buffer for the result q of the largest window. If it is empty, smooth_scene() allocates it with
+    /// `of_q`.
     HostBuffer<float> q;
     /// True if other ranks solve the same problem at the same time, in the same memory.
     bool joint = false;
 };
 
-/// Creates the solver. All ranks call this function together. If the ranks on the root's host can share
-/// memory, and the backend supports this, they solve a field of the whole scene together. Otherwise the root
-/// solves it alone. Tiles can be solved by any rank.
+/// Creates the solver. All ranks call this function together. If the plan has the whole scene at once, the
+/// ranks on the root's computer solve it together, provided that they can share memory and the backend
+/// supports this. Otherwise the root solves it alone. If the plan has tiles, any rank can solve them.
 MrfSetup make_mrf_setup(Backend& backend, const MrfRequest& request, const MrfPlan& plan);
 
-/// Smooths the probabilities and writes the outputs tile by tile. `planes` has one plane per class, then the
-/// weight, which is the output of SpectralPass. `pass` has the functions for progress and cancellation.
+/// Smooths the probabilities and writes the outputs tile by tile. `planes` has the outputs of SpectralPass:
+/// the probabilities of each class, then the weight. `pass` has the functions for progress and cancellation.
 /// \throws Cancelled.
 MrfResult smooth_scene(const MrfRequest& request, const MrfPlan& plan, const MrfSetup& by,
                        const stream::PlaneStore& planes, const FixedPixels& fixed,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// (H'H + I)^-1 of a plane, applied exactly to rounding, without a two-dimensional transform. An FFT along
-// each line gives one tridiagonal system per frequency along the lines,
+// Applies (H'H + I)^-1 to a plane without a two-dimensional transform. The result is exact except for
+// rounding. An FFT along each line gives one tridiagonal system per frequency along the lines,
 //   (3 + w) Y_j - Y_(j-1) - Y_(j+1) = R_j,   w = 2 - 2 cos(2 pi k/n).
-// Its solution is a causal and an anticausal first-order filter with the pole z = (d - sqrt(d^2 - 4))/2 <=
-// 0.382, d = 3 + w.
+// Its solution is a filter along the column, made of a causal and an anticausal first-order filter with the
+// pole z = (d - sqrt(d^2 - 4))/2 <= 0.382, d = 3 + w.
 //
 // Distant values along a line have no effect: 0.382^20 is 4e-9, less than the rounding errors of single
 // precision. A line is therefore divided into segments. Each segment is extended on both sides by `reach`
@@ -15,9 +15,11 @@
 // Along the columns, a block of lines is filtered independently once the values that enter from above and
 // from below are known:
 //   C_j = R_j + z C_(j-1) above its first line, A_j = R_j + z A_(j+1) below its last.
-// Each block computes sums from its own lines, and a recursion over blocks gives both values from these sums.
+// To find these values, each block first computes sums from its own lines alone (C of its last line, A of its
+// first). A recursion over the blocks then gives the values that enter each block.
 //
-// Decimation in frequency permutes the frequencies. This order is kept, since no step depends on it.
+// The FFT (decimation in frequency) returns the frequencies in permuted order. They are not sorted, since no
+// step depends on their order.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +47,8 @@ struct SpectrumPlan {
     SpectrumPlan() = default;
     /// Divides lines with this number of samples into segments. prepare() computes the other data.
     SpectrumPlan(int64_t samples, int classes);
-    /// Uses the same division for a line that may be shorter.
+    /// Adapts the segments to a line of another, possibly smaller, number of samples. The number of segments
+    /// stays the same.
     void resize(int64_t samples);
     void prepare();
 
@@ -66,11 +69,12 @@ struct SpectrumPlan {
 struct SpectrumBlock {
     int64_t count = 0;
     float* const* line = nullptr; ///< position of each line's first value in its batch
-    /// Each has row() values: the incoming sums, or the sums of the block.
+    /// row() values each. solve() reads the values that enter the block; ends() writes the block's own sums.
     float *above = nullptr, *below = nullptr;
 };
 
-/// The rows of all blocks of a plane. The recursion replaces the sums of the blocks by the incoming sums.
+/// The sums of all blocks of a plane, one row per block. carry() replaces the blocks' own sums by the values
+/// that enter the blocks.
 struct SpectrumCarry {
     /// stride: number of floats from the row of a block to the row of the next block.
     int64_t blocks = 0, stride = 0;
@@ -93,10 +97,11 @@ struct SpectrumKernels {
     /// Replaces R by Y in place. beyond[0] and beyond[1] receive Y of the line above and of the line below,
     /// in the layout of a batch.
     void (*solve)(const SpectrumPlan& plan, const SpectrumBlock& block, float* const beyond[2]);
-    /// Computes the sums of a block alone: `above` is C of its last line, and `below` is A of its first line.
+    /// Computes a block's own sums: `above` becomes C of its last line, and `below` A of its first line, as
+    /// if nothing entered the block.
     void (*ends)(const SpectrumPlan& plan, const SpectrumBlock& block);
-    /// Computes the incoming sums for `count` values that start at `from`: `above` is C of the line above
-    /// each block, and `below` is A of the line below each block.
+    /// Computes the values that enter the blocks, for `count` values of each row from `from` on: `above`
+    /// becomes C of the line above each block, and `below` A of the line below each block.
     void (*carry)(const SpectrumCarry& rows, int64_t from, int64_t count);
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Probabilities of another classifier, in the form that the Markov random field requires: cleaned, with the
-// weights of a scene.
+// Brings the probabilities of another classifier into the form that the Markov random field requires:
+// cleaned, and with the spatial weights of a scene.
 #pragma once
 
 #include "sahic/sahic.h"
@@ -19,8 +19,9 @@ struct ProbabilityFacts {
     int64_t off = 0;
     bool whole = true; ///< true if all values are integers
     double least = 0, greatest = 0;
-    /// Returns whether the values are class numbers instead of probabilities. Class numbers are integers; a
-    /// single band has a value above 1, and in several bands all values are above 1.
+    /// Returns true if the values are probably class numbers instead of probabilities. This is the case if
+    /// all values are integers and, in a single band, a value is above 1; in several bands, all values are
+    /// above 1.
     bool labels(int bands) const { return valid > 0 && whole && greatest > 1 && (bands == 1 || least > 1); }
     void add(const ProbabilityFacts& o);
 };
@@ -36,9 +37,9 @@ struct WeightScene {
 /// precision, in band order). A pixel is invalid if it has NaN, an infinite value or the sum 0. A single band
 /// p is clamped to 0..1, and 1 - p is added as the second class; in this case 0 is a valid value.
 ///
-/// The source has `bands` probabilities, then the bands of the scene if there is a scene. A pixel that is
-/// invalid in the scene is invalid. The outputs are the probabilities of the classes (NaN: invalid), and one
-/// band with the weight a (SpatialWeights; 1 without a scene).
+/// The source has `bands` bands of probabilities. If there is a scene, its bands follow, and pixels that are
+/// invalid in it are invalid. The outputs are the probabilities of the classes (NaN: invalid), and one band
+/// with the weight a of SpatialWeights, which is 1 without a scene.
 class ProbabilityPass final : public stream::Operation {
   public:
     ProbabilityPass(const stream::CubeShape& shape, int bands, std::optional<WeightScene> scene);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Spectral-spatial classification after Z. Wu et al., "GPU Parallel Implementation of Spatially Adaptive
 // Hyperspectral Image Classification" (IEEE JSTARS 11(4), 2018). A sparse multinomial logistic regression
-// (MLR) on RBF features gives class probabilities pixel by pixel. A Markov random field whose potential is a
-// spatially adaptive vector total variation smooths them.
+// (MLR) on RBF features gives class probabilities pixel by pixel. A Markov random field smooths them; its
+// potential is a spatially adaptive vector total variation.
 //
-// All users include this header: the MLR model and its file, class probabilities of a cube, the smoothing.
-// Training is in sahic/lorsal.h.
+// This header has the MLR model and its file, the class probabilities of a cube, and the smoothing. Training
+// is in sahic/lorsal.h.
 #pragma once
 
 #include "core/cancel.h"
@@ -86,9 +86,9 @@ std::string to_json(const MlrModel& model);
 /// problem.
 MlrModel from_json(const std::string& text, const std::string& name);
 MlrModel read_model(const std::string& path);
-/// Converts the model to another scale of values. `by` converts values of the scene to the model's values.
-/// The probabilities equal the probabilities of the rescaled values except for rounding errors. Throws Error
-/// that names the model's `file` if the factors of the bands differ, because the kernel has only one scale.
+/// Changes the model so that it accepts values in the scale `scene`. `by` converts such values to the scale
+/// from which the model was made. Probabilities stay the same except for rounding errors. Throws Error, which
+/// names the model's `file`, if the factors of the bands differ, because the kernel has only one scale.
 void rescale(MlrModel& model, const std::string& file, const model::Rescaling& by,
              const model::ValueScale& scene);
 
@@ -97,7 +97,7 @@ const char* simd_target();
 
 // ---- One pass over the scene: probabilities and spatial weights ----------------------------------------
 
-/// The requested outputs, in this order.
+/// The requested outputs of SpectralPass, which are in the order of the members.
 struct SpectralOptions {
     /// Class value of the most probable class, one band; of equally probable classes, the first.
     bool map = false;
@@ -112,7 +112,8 @@ struct SpectralOptions {
     std::vector<float> first_line, first_sample;
 };
 
-/// Computes the outputs. Invalid pixels are NaN, and their weight is 1.
+/// The operation that computes the outputs of SpectralOptions. Invalid pixels are NaN, except for their
+/// weight, which is 1.
 class SpectralPass : public stream::Operation {
   public:
     SpectralPass(std::shared_ptr<const MlrModel> model, SpectralOptions options, int64_t samples,
@@ -190,7 +191,8 @@ class MrfSolver {
     /// Solves the problem. `q` is [class][line][sample], as the iteration leaves it (values may be slightly
     /// negative). Invalid pixels have finite values. Throws Cancelled.
     virtual MrfResiduals solve(const MrfProblem& problem, float* q, const CancelFlag* cancel) = 0;
-    /// solve() calls this function on its own thread with the fraction of the iterations that are done.
+    /// solve() calls this function, on the thread that has called solve(), with the fraction of the
+    /// iterations that are done.
     std::function<void(double)> progress;
 };
 
@@ -202,8 +204,8 @@ struct MrfLimits {
 
 std::unique_ptr<MrfSolver> make_mrf_solver(const MrfOptions& options, const MrfLimits& limits, int threads);
 /// Creates a solver with a team (parallel/team.h) whose threads may belong to several processes. In this
-/// case, each process creates a solver with the same arguments and solves the same problem. `q` is then in
-/// the memory of the team.
+/// case, each process creates a solver with the same arguments and calls solve() with the same problem. `q`
+/// must then be in the memory that the processes share.
 std::unique_ptr<MrfSolver> make_mrf_solver(const MrfOptions& options, const MrfLimits& limits,
                                            std::unique_ptr<Team> team);
 /// Returns the host bytes that the CPU solver allocates.
@@ -219,8 +221,8 @@ void project_on_simplex(float* q, int classes, int64_t stride, int64_t count);
 struct LorsalOptions;
 struct LorsalResult;
 
-/// All computations, on the CPU or on devices (hsi_cuda_sahic.so). make_cpu_backend() is in sahic/lorsal.h,
-/// because training needs a BLAS.
+/// Trains models, and creates operations and solvers, on the CPU or on devices (hsi_cuda_sahic.so).
+/// make_cpu_backend() is in sahic/lorsal.h, because training needs a BLAS.
 class Backend {
   public:
     virtual ~Backend() = default;
@@ -230,9 +232,9 @@ class Backend {
                                                              int64_t lines) = 0;
     virtual std::unique_ptr<MrfSolver> make_mrf_solver(const MrfOptions& options,
                                                        const MrfLimits& limits) = 0;
-    /// Returns whether make_joint_mrf_solver() is supported.
+    /// Returns true if the backend supports make_joint_mrf_solver().
     virtual bool joins() const { return false; }
-    /// Creates a solver that all processes with this shared memory use together.
+    /// Creates a solver with which all processes that have this shared memory solve one problem together.
     virtual std::unique_ptr<MrfSolver> make_joint_mrf_solver(const MrfOptions&, const MrfLimits&,
                                                              std::shared_ptr<parallel::JointMemory>) {
         return nullptr;
@@ -242,8 +244,8 @@ class Backend {
     virtual uint64_t mrf_device_bytes(const MrfLimits& limits) const = 0;
     /// Returns the allocator of host buffers that the solver reads and writes.
     virtual std::shared_ptr<HostAllocator> allocator() const { return paged_allocator(); }
-    /// Returns the total time in seconds of all kernels since the backend was created, without copies, for
-    /// training, probabilities and MRF.
+    /// Returns three times in seconds: of all kernels for training, for probabilities and for the MRF since
+    /// the backend was created, without copies. They are 0 on the CPU.
     virtual std::array<double, 3> kernel_seconds() const { return {}; }
     /// Returns the free bytes of the device with the least free memory; 0 on the CPU.
     virtual uint64_t free_memory() const { return 0; }

@@ -2,8 +2,8 @@
 // The softmax of class probabilities and the inner loops of the MRF's ADMM along a line, compiled for several
 // instruction sets (Highway).
 //
-// The state of the ADMM in the paper's Algorithm 1. The right column lists the arrays that are stored. The
-// other arrays follow from the stored arrays:
+// The ADMM of the paper's Algorithm 1 has these variables. The right column lists the arrays that are stored,
+// from which the other variables follow; ' marks the next iteration:
 //   D1' = (D1 - q + p)/(1 + mu),  V1 = p - mu D1, so V1 + D1 = p + (1 - mu) D1                    -> D1
 //   t = q - D2: V2 = max(t, 0), D2 = max(-t, 0), so V2 + D2 = |t|                                   -> t
 //   D3' = b, one number per pixel: b = (1 - sum q)/K + D3;  V3 + D3 = q + 2b - D3   -> q, D3, e = 2b - D3
@@ -18,7 +18,8 @@
 
 namespace hsi::sahic {
 
-/// The edges of one line of one class: t5, and the terms of D4' and of the right side.
+/// The differences between neighbouring pixels (edges) in one line of one class. A kernel computes t5, and
+/// the edges' terms of D4' and of the right side.
 struct EdgeRow {
     int64_t samples = 0;
     const float *v4 = nullptr, *v4_below = nullptr; ///< the kernel also reads the sample after the last
@@ -41,8 +42,8 @@ struct SiteRow {
     const float* fixed = nullptr;
     float wanted = 0; ///< index of the class that is computed
     float mu = 0;
-    /// Edge terms of the line and of the line above. uh and sh are read from one sample before the first
-    /// sample.
+    /// Terms from EdgeRow, of this line and of the line above. uh and sh are also read one sample before the
+    /// first.
     const float *uh = nullptr, *uv = nullptr, *uv_above = nullptr;
     const float *sh = nullptr, *sv = nullptr, *sv_above = nullptr;
     float *q = nullptr, *d1 = nullptr, *t = nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The weights a in the total variation of the Markov random field, line by line of a tile, and the valid
+// Computes the weights a in the total variation of the Markov random field line by line, and finds the valid
 // pixels.
 #pragma once
 
@@ -27,7 +27,7 @@ class SpatialWeights {
     /// `in` is the tile's window, with a halo of one pixel. Afterwards, valid() describes this line. Sums are
     /// in band order, so that the result is bitwise equal for every tile.
     void weigh(const Tile& tile, const CubeView<const float>& in, int64_t line, float* out);
-    /// Determines only the valid pixels of `line` of the window.
+    /// Finds the valid pixels of `line` of the window, without computing weights.
     void find_valid(const CubeView<const float>& in, int64_t line);
     /// Returns the validity of the pixels, one flag per sample of the window.
     const unsigned char* valid() const { return m_valid.data(); }

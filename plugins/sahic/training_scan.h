@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The data that training needs from a scene, in one scan: the scene's greatest absolute value, the spectra of
-// given pixels, and for a wrapping border its first line and sample.
+// Reads the data that training needs from a scene in one scan: the scene's greatest absolute value, the
+// spectra of given pixels and, for a wrapping border, the scene's first line and first sample.
 #pragma once
 
 #include "core/tile_plan.h"
@@ -14,7 +14,8 @@ namespace hsi::sahic {
 
 class TrainingScan final : public stream::Operation {
   public:
-    /// `index` has line * samples + sample of the requested pixels, in rising order.
+    /// `index` has line * samples + sample of the requested pixels, in rising order. `border` requests the
+    /// first line and the first sample.
     TrainingScan(const stream::CubeShape& shape, std::vector<int64_t> index, bool border);
     std::unique_ptr<stream::Worker> start(int lane, const stream::TileLimits& limits) override;
     void stop(stream::Worker& worker) override;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Stratified, seeded split of labelled pixels into a training and a test set, or into folds: by pixels, or by
-// whole patches of pixels.
+// Splits labelled pixels at random into a training and a test set, or into folds, class by class. It draws
+// single pixels or whole patches of pixels.
 #pragma once
 
 #include "core/label_class.h"
@@ -49,9 +49,9 @@ class Patches {
     /// `index` has line * samples + sample of each pixel in rising order, `value` its class. Both must
     /// outlive this object.
     Patches(const std::vector<int64_t>& index, const std::vector<uint16_t>& value, int64_t samples);
-    /// Joins the pixels in `pixels` that have the label `value`, and all pixels that touch these, to one
-    /// patch. Use this function for the pixels of one polygon, which may be disconnected where it is narrow.
-    /// `pixels` has the form of `index`.
+    /// Joins all patches that contain a pixel of `pixels` with the label `value` into one patch. Use this
+    /// function for the pixels of one polygon, which may be disconnected where it is narrow. `pixels` has the
+    /// form of `index`.
     void join(uint16_t value, const std::vector<int64_t>& pixels);
     /// Returns the patch of every pixel, numbered from 0 in the order of their first pixels.
     std::vector<size_t> numbers() const;
@@ -68,10 +68,10 @@ class Patches {
 /// Splits labelled pixels. `index` has line * samples + sample of every labelled pixel in rising order;
 /// `value` has its class. Without a minimum distance, training pixels are drawn at random from the class, and
 /// all others are test pixels. With a minimum distance, the training pixels of a class are compact patches
-/// that grow around drawn pixels. Scattered training pixels would leave no test pixel. Test pixels that are
-/// too close to a training pixel (Euclidean distance between pixel centres) are left out of both sets. The
-/// same seed gives the same split on every computer. Throws an Error that names the class and its number of
-/// pixels if a class has fewer pixels than requested, or if no test pixel remains.
+/// that grow around drawn pixels, because scattered training pixels would leave no test pixel. Test pixels
+/// that are too close to a training pixel (Euclidean distance between pixel centres) are left out of both
+/// sets. The same seed gives the same split on every computer. Throws an Error that names the class and its
+/// number of pixels if a class has fewer pixels than requested, or if no test pixel remains.
 ///
 /// `patch` has the patch of every pixel, as numbered by Patches. If it is empty, pixels are drawn one by one.
 /// Otherwise, whole patches are drawn in random order until the class has at least the requested number of
@@ -81,32 +81,34 @@ Split split(const std::vector<int64_t>& index, const std::vector<uint16_t>& valu
             int64_t lines, const std::vector<LabelClass>& classes, const Options& options,
             const std::vector<size_t>& patch = {});
 
-/// Returns `count` splits in which each pixel (or patch) is in one test set. Pixels are shuffled class by
-/// class and distributed, the largest patches first. Each patch goes to the fold with the fewest pixels of
-/// the class; among equal folds, to the fold with the fewest pixels. The training pixels of a fold are drawn
-/// from all other pixels by the shares of the options; a fraction of 1 uses all of them. They are drawn pixel
-/// by pixel or by whole patches, as in split(), except that a fold may take all of them. Throws Error like
-/// split(), and if there are fewer patches (or pixels) than folds.
+/// Returns `count` splits (folds). Each pixel, or patch, is in the test set of exactly one of them. Pixels
+/// are shuffled class by class and distributed, the largest patches first. Each patch goes to the fold with
+/// the fewest pixels of the class; among equal folds, to the fold with the fewest pixels. The training pixels
+/// of a fold are drawn from all pixels outside its test set, by the shares of the options; a fraction of 1
+/// uses all of them. They are drawn pixel by pixel or by whole patches, as in split(), but no patch is kept
+/// for a test set. Throws Error like split(), and if all classes together have fewer patches (or pixels) than
+/// there are folds.
 std::vector<Split> folds(const std::vector<int64_t>& index, const std::vector<uint16_t>& value,
                          int64_t samples, int64_t lines, const std::vector<LabelClass>& classes,
                          const Options& options, int count, const std::vector<size_t>& patch = {});
 
 /// Returns the fold of each pixel, counted from 0, so that all pixels of a group are in one fold. Groups may
-/// contain several classes. The largest groups are distributed first; equal groups are in the order of the
-/// seed. Each group goes to the fold that has the fewest pixels of the group's classes relative to the sizes
-/// of the classes; among equal folds, to the fold with the fewest pixels. There are at most as many folds as
-/// groups.
+/// contain several classes. The largest groups are distributed first; groups of equal size are in a random
+/// order that depends on the seed. Each group goes to the fold that has the fewest pixels of the group's
+/// classes relative to the sizes of the classes; among equal folds, to the fold with the fewest pixels. There
+/// are at most as many folds as groups.
 std::vector<int> folds_of_groups(const std::vector<uint16_t>& value, const std::vector<size_t>& group,
                                  int folds, uint64_t seed);
 
 /// Parses an option value such as "50", "150 at most" or "15:1,9,7", and sets options.share or by_class.
 /// Classes are given by value or by name, as in listed_words(); names are searched in `classes`. If
 /// `fraction` is true, the numbers are fractions between 0 and 1 (-fraction), otherwise counts (-n). Throws
-/// UsageError, also if a class is given twice.
+/// UsageError if the text is invalid or gives a class twice.
 void apply_share(const std::string& text, bool fraction, const std::vector<LabelClass>& classes,
                  Options& options);
 
-/// Checks only the syntax, before any file is opened. Throws UsageError.
+/// Checks only the syntax of the text, so that it can be called before any file is opened. Throws UsageError
+/// if the text is invalid.
 void check_share(const std::string& text, bool fraction);
 
 } // namespace hsi::sample

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Smoothing of spectra by their actual wavelengths. Smoothing never crosses a gap.
+// Smooths spectra with regard to their actual wavelengths. Smoothing never crosses a gap between segments of
+// bands.
 //
 // A. Savitzky, M. J. E. Golay: Smoothing and differentiation of data by simplified least squares procedures,
 // Analytical Chemistry 36(8), 1964. P. A. Gorry: General least-squares smoothing and differentiation of
 // nonuniformly spaced data by the convolution method, Analytical Chemistry 63(5), 1991. P. H. C. Eilers: A
 // perfect smoother, Analytical Chemistry 75(14), 2003.
 //
-// All methods are linear maps of the bands of a segment. Lists are in the order of the file.
+// Each method is a linear map of the bands of a segment. Lists have one value per band, in the order of the
+// file.
 #pragma once
 
 #include "math/resampling.h"
@@ -47,10 +49,11 @@ struct SavitzkyGolay {
 Rows savitzky_golay(const std::vector<double>& wavelengths, const std::vector<Segment>& segments,
                     const SavitzkyGolay& options);
 
-/// Computes the mean over the bands of the segment that are at most (window - 1)/2 bands away.
+/// Computes, for each band, the mean over the bands of its segment that are at most (window - 1)/2 bands
+/// away.
 Rows moving_mean(const std::vector<Segment>& segments, int window);
 
-/// Computes the z that minimises |y - z|^2 + lambda |D z|^2 in each segment. D computes divided differences
+/// Smooths the values y of each segment: z minimises |y - z|^2 + lambda |D z|^2. D z are divided differences
 /// of order `order`, times order!, with wavelengths in units of the median step. For equal steps, these are
 /// ordinary differences.
 class Whittaker {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Transforms of single spectra, also as an operation on the pixels of a scene. Each value is computed in
-// double precision. The result for a pixel depends only on this pixel, so results do not depend on tiles or
-// threads.
+// Transforms single spectra, and the spectra of a scene. Each value is computed in double precision. The
+// result for a pixel depends only on this pixel, so results do not depend on tiles or threads.
 //
 // R. J. Barnes, M. S. Dhanoa, S. J. Lister: Standard normal variate transformation and de-trending of
 // near-infrared diffuse reflectance spectra, Applied Spectroscopy 43(5), 1989. P. Geladi, D. MacDougall, H.
@@ -76,11 +75,11 @@ struct Transform {
 bool needs_wavelengths(const Transform& transform);
 /// Returns true for savgol and mean, which give weighted sums of bands.
 bool is_sum(Method method);
-/// Returns the weighted sums. \throws Error for other methods.
+/// Returns the weighted sums of a method for which is_sum() is true. \throws Error for other methods.
 Rows rows_of(const Transform& transform);
 
-/// A setting of a transform in documents and pixel functions. The documents also have the name of the method.
-/// Only methods whose results are not weighted sums have such settings.
+/// A setting of a transform, as it is written to documents and pixel functions next to the method's name.
+/// Methods whose results are weighted sums are not written in this way, so they have no settings.
 struct Setting {
     enum class Kind { word, number, list };
     const char* name;
@@ -90,9 +89,9 @@ struct Setting {
     std::vector<double> numbers;
 };
 std::vector<Setting> settings_of(const Transform& transform);
-/// Creates a transform from its settings. `word(name, names)` returns the value of a word in a table like
-/// norm_names. `number(name, least, most)` returns a number, `whole(name, least, most)` an integer, and
-/// `list(name)` one number per band.
+/// Creates a transform from its settings, which the four functions return. `word(name, names)` returns the
+/// value of a word in a table like norm_names. `number(name, least, most)` returns a number, `whole(name,
+/// least, most)` an integer, and `list(name)` one number per band.
 template <class Word, class Number, class Whole, class List>
 Transform transform_of(Method method, const Word& word, const Number& number, const Whole& whole,
                        const List& list) {
@@ -146,8 +145,9 @@ class Transformer {
     double m_mean = 0;                        ///< mean of the reference
 };
 
-/// Transforms spectra, each by its finite values only, which then form the segments. The result is NaN at the
-/// other bands, and where it does not exist. `transform` has lists for all bands.
+/// Transforms spectra. Only the finite values of a spectrum are used; segments are then formed from the
+/// remaining bands. The result is NaN at the other bands. If any value of a result does not exist or exceeds
+/// single precision, the whole result is NaN. `transform` has lists for all bands.
 std::vector<std::vector<double>> transformed(const std::vector<std::vector<double>>& spectra,
                                              const Transform& transform);
 
@@ -155,7 +155,7 @@ namespace cost {
 inline constexpr Cost value{3e-10, 0}; ///< seconds per pixel and band
 } // namespace cost
 
-/// Transforms a scene. The counts are complete after the pass.
+/// The operation that transforms a scene. Its counts are complete after the pass.
 class Transforming : public stream::Operation {
   public:
     bool divides() const override { return true; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Spectra of labelled pixels: mean and standard deviation of classes, or every spectrum. The scan reads only
-// the tiles that contain a labelled pixel.
+// Reads the spectra of labelled pixels: the mean and the standard deviation of each class, or every spectrum.
+// A pass needs to read only the tiles that contain a labelled pixel.
 #pragma once
 
 #include "core/tile_plan.h"
@@ -14,7 +14,8 @@
 
 namespace hsi::spectra {
 
-// `parts` is the number of floats per value of the cube, 1 or stream::value_parts. `bands` counts values.
+// In this file, `parts` is the number of floats per value of the cube, 1 or stream::value_parts. `bands` is
+// the number of values per pixel.
 
 /// The labelled pixels of a scene.
 struct Labels {
@@ -33,8 +34,8 @@ struct ClassSpectra {
 };
 
 /// The scan for the statistics of classes. Sums of values and of squares are exact. The result is therefore
-/// bitwise equal for every tiling and number of threads. A standard deviation is accurate even if it is small
-/// compared with the mean.
+/// bitwise equal for every tiling and number of threads, and a standard deviation is accurate even if it is
+/// small compared with the mean.
 class ClassScan final : public stream::Operation {
   public:
     ClassScan(int bands, const Labels& labels, int parts = 1);

@@ -35,21 +35,21 @@ struct Options {
     bool rho = false;   ///< output: rho (one band)
 };
 
-/// The enabled outputs are in the order y', alpha, rho. The halo is d. In single precision, the angle is 2
-/// asin(|u - v|/2) of unit vectors u, v. If alpha is below double_below, it is computed again in double
-/// precision, because the square root in rho magnifies rounding errors of small values.
+/// Angles are first computed in single precision, as 2 asin(|u - v|/2) of unit vectors u, v. If alpha is then
+/// below this limit, it is computed again in double precision, because the square root in rho magnifies
+/// rounding errors of small values.
 inline constexpr double double_below = 2e-3;
 
-/// Creates the CPU backend's operation (SIMD chosen at run time). `centroid` is c, one value per band, in the
-/// data's unit.
+/// Creates the CPU backend's operation. The requested outputs are in the order y', alpha, rho. The halo is d.
+/// `centroid` is c, one value per band, in the data's unit.
 std::unique_ptr<stream::Operation> make_displacement(const Options& options, std::vector<double> centroid);
 
-/// Creates the operation for the first pass over a scene that is computed more than once. It is
-/// make_displacement() with two outputs: y', and one band with 1/rho, the factor in y'; NaN for invalid
-/// pixels. With 1/rho, the next pass needs no neighbourhood. `window` is Options::window.
+/// Creates the operation for the first pass if y' of a scene is computed in several passes. It has two
+/// outputs: y', and one band with 1/rho, NaN for invalid pixels. With 1/rho, the next pass needs no
+/// neighbourhood. `window` is Options::window.
 std::unique_ptr<stream::Operation> make_finding_displacement(int window, std::vector<double> centroid);
-/// Creates the operation for later passes. It computes y' of a scene that has 1/rho as an additional last
-/// band. The result is bitwise equal to the result of make_finding_displacement().
+/// Creates the operation for later passes. Its input is the scene with 1/rho as an additional last band; its
+/// output is y', bitwise equal to that of make_finding_displacement().
 std::unique_ptr<stream::Operation> make_repeated_displacement(std::vector<double> centroid);
 
 /// Creates the displacement of one band with known alpha. The scene has two bands, y and alpha in radians;
@@ -61,8 +61,8 @@ std::unique_ptr<stream::Operation> make_band_displacement(double centroid);
 /// Returns the instruction set of the CPU backend's SIMD code ("AVX2", "AVX3", "SSE4" ...).
 const char* simd_target();
 
-/// The displacement, on the CPU or on devices (hsi_cuda_spp.so). The centroid comes from an earlier scan on
-/// the CPU (stream::StatisticsScan), during which a device starts.
+/// Creates the displacement on the CPU or on devices (hsi_cuda_spp.so). Its centroid comes from an earlier
+/// scan on the CPU (stream::StatisticsScan). The device starts while this scan runs.
 class Backend {
   public:
     virtual ~Backend() = default;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// SPP on one GPU, on raw device pointers. The module, the tests and the benchmark launch it.
+// SPP on one GPU, on raw device pointers. The CUDA module, the tests and the benchmark use these functions.
 //
 // All launches are asynchronous on `stream` and throw Error if they fail. Cubes are band-sequential and
 // packed: bands x lines x samples, single precision. The result for a pixel depends only on the values in its
-// window. It does not depend on the tile, because the order of every sum is given by the band number, the
-// offset in the window or the position in the scene.
+// window, not on the tile. The order of every sum is therefore given by the band number, the offset in the
+// window or the position in the scene.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -63,9 +63,9 @@ struct AlphaWork {
 /// Computes alpha, rho and 1/rho of the core's pixels with the three functions below.
 void launch_alpha(const AlphaWork& work, cudaStream_t stream);
 
-/// Computes inverse = 1/|y|, 0 for an invalid pixel, and inverse_single in single precision. If single
-/// precision lacks the range, inverse_single is NaN. The pixel's angles are then computed in double
-/// precision.
+/// Computes inverse = 1/|y| for each pixel, 0 if it is invalid. inverse_single is the same in single
+/// precision; it is NaN if single precision lacks the range, and the pixel's angles are then computed in
+/// double precision.
 void launch_norms(const float* cube, int bands, int pixels, double* inverse, float* inverse_single,
                   cudaStream_t stream);
 /// Computes the angles between the window's pixels, and from these the results, in single precision. Also
@@ -78,7 +78,8 @@ void launch_double_angles(const AlphaWork& work, cudaStream_t stream);
 /// `out` is bands x core pixels.
 void launch_displacement(const float* cube, int bands, const TileShape& shape, const float* scale,
                          const float2* centroid, float* out, cudaStream_t stream);
-/// Splits c into a high and a low part.
+/// Splits each value of c into two floats, the high and the low part, whose sum is c in nearly double
+/// precision.
 std::vector<float2> split_centroid(const std::vector<double>& centroid);
 
 } // namespace hsi::spp::gpu

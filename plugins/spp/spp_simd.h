@@ -39,8 +39,8 @@ struct SimdKernels {
     void (*squared_distances)(const float* centre, const float* const* neighbour, int rows, int columns,
                               ptrdiff_t stride, int bands, int64_t count, float* result,
                               ptrdiff_t result_stride);
-    /// Computes angle[i] = 2 asin(sqrt(squared[i])/2) in radians, times weight[i] = beta * mask_a[i] *
-    /// mask_b[i].
+    /// Computes weight[i] = beta * mask_a[i] * mask_b[i], and angle[i] = 2 asin(sqrt(squared[i])/2) *
+    /// weight[i], an angle in radians times its weight.
     void (*weighted_angles)(const float* squared, const float* mask_a, const float* mask_b, float beta,
                             int64_t count, float* angle, float* weight);
     /// Adds term[i] to sum[i].
@@ -48,11 +48,11 @@ struct SimdKernels {
     /// Computes out = (in - c) * inverse_rho + c for every band. NaN in inverse_rho gives NaN.
     void (*displace_row)(const float* in, ptrdiff_t in_stride, const float* inverse_rho,
                          const float* centroid, int bands, int64_t count, float* out, ptrdiff_t out_stride);
-    /// Computes inverse[i] = 1 / (1 + sqrt(alpha[i]))^2 in double precision; NaN if alpha is negative or not
-    /// finite.
+    /// Computes inverse[i] = 1/rho = 1 / (1 + sqrt(alpha[i]))^2 in double precision; NaN if alpha[i] is
+    /// negative or not finite.
     void (*inverse_rho)(const float* alpha, int64_t count, float* inverse);
-    /// Computes alpha[i] in double precision for the pixels with alpha[i] < below. Other values, including
-    /// NaN, are unchanged.
+    /// Computes alpha[i] again, in double precision, for the pixels with alpha[i] < below. Other values,
+    /// including NaN, are unchanged.
     void (*exact_alpha)(const ExactWindow& window, int64_t count, double below, double* alpha);
     const char* target;
 };

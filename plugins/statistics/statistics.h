@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-// The statistics of many scenes together, also as a file. Sums over pixels are exact, so files can be merged,
-// and added scenes can be removed again, without rounding errors.
+// The statistics of many scenes together, and their file. Sums over pixels are exact, so files can be merged,
+// and scenes that were added can be removed again, without rounding errors.
 //
-// stream::StatisticsScan adds the sums of blocks without rounding, but rounds inside a block, whose position
-// depends on the scene. With other blocks, the sums of a scene would differ in their last digits. In this
-// file nothing is rounded. In a block, each band is divided into slices of 20 bits; the unit of a slice is
-// the same for all pixels. A product of two slices has 40 bits, and sums of 8192 products have at most 53
-// bits. Therefore, every sum of products in a register is exact, in any order. The idea is from K. Ozaki, T.
-// Ogita, S. Oishi, S. M. Rump: Error-free transformations of matrix multiplication by using fast routines of
-// matrix multiplication and its applications, Numerical Algorithms 59, 2012. Integers below 2^20 need one
-// slice, floats usually two.
+// stream::StatisticsScan adds the sums of blocks without rounding, but rounds inside a block. The same pixels
+// in other blocks, as in a part of the scene, would give sums with other last digits. In this file nothing is
+// rounded. In a block, the values of each band are divided into slices of 20 bits; the unit of a slice is the
+// same for all pixels. A product of two slices has 40 bits, and sums of 8192 products have at most 53 bits.
+// Therefore, every sum of products in a register is exact, in any order. The idea is from K. Ozaki, T. Ogita,
+// S. Oishi, S. M. Rump: Error-free transformations of matrix multiplication by using fast routines of matrix
+// multiplication and its applications, Numerical Algorithms 59, 2012. Integers below 2^20 need one slice,
+// floats usually two.
 #pragma once
 
 #include "math/exact_sum.h"
@@ -31,10 +31,10 @@ struct Sums : stream::PixelSums {
     explicit Sums(int n) : PixelSums(n, stream::Statistics::differences) {}
     /// Subtracts sums with the same number of bands.
     void subtract(const Sums& other);
-    /// Returns the result of StatisticsScan with differences. Only `constant` is empty, because it cannot be
-    /// derived from sums.
+    /// Returns the same result as a StatisticsScan with differences, except that its `constant` is empty,
+    /// because sums do not tell which bands are constant.
     stream::SceneStatistics result() const;
-    /// Returns a hash of the sums, which other sums are very unlikely to have.
+    /// Returns a hash of the sums. Different sums are very unlikely to have the same hash.
     uint64_t digest() const;
     static uint64_t most_bytes(int bands);
 };
@@ -49,7 +49,8 @@ struct Extremes {
     std::vector<float> low, high;
 };
 
-/// The scan. Its results are complete after run_pass(). Tiles are whole lines.
+/// The scan that computes the exact sums and the extremes of a scene. Its results are complete after
+/// run_pass(). Tiles are whole lines.
 class ExactScan final : public stream::Operation {
   public:
     explicit ExactScan(const stream::CubeShape& scene);
@@ -72,7 +73,7 @@ class ExactScan final : public stream::Operation {
 // --- Statistics as a file
 // --------------------------------------------------------------------------
 
-/// A scene in the statistics.
+/// A scene that the statistics include.
 struct SceneRecord {
     std::string name;
     int64_t bytes = 0; ///< size of the file; 0: unknown
@@ -87,8 +88,8 @@ struct SceneRecord {
     model::ModelBands left_out;
 };
 
-/// The content of a file. Scenes are sorted by name and digest, so that the order of additions does not
-/// matter.
+/// The content of a statistics file. Scenes are sorted by name and digest, so that the order in which they
+/// were added does not matter.
 struct Statistics {
     model::ModelBands bands; ///< without extremes and mean
     Sums sums;
@@ -100,13 +101,14 @@ struct Statistics {
     /// Adds all scenes of `other`, which was read from the file `name`. \throws Error if one of its scenes is
     /// already included.
     void add(const Statistics& other, const std::string& name);
-    /// Removes all scenes of `other`. \throws Error that names the file if one of its scenes is not included.
+    /// Removes all scenes of `other`, which was read from the file `name`. \throws Error, which names the
+    /// file, if one of its scenes is not included.
     void remove(const Statistics& other, const std::string& name);
     /// Returns the extremes over all scenes.
     Extremes extremes() const;
     /// Returns the bands that at least one scene has left out.
     model::ModelBands left_out() const;
-    /// Returns sums.result() and the constant bands.
+    /// Returns sums.result(), and sets the constant bands from the extremes.
     stream::SceneStatistics result() const;
 };
 
@@ -115,10 +117,11 @@ std::string to_json(const Statistics& statistics, const std::string& maker);
 /// Reads a file. \throws Error that names the file if it is not a statistics file, was made by a newer
 /// version, or is damaged.
 Statistics from_json(const std::string& text, const std::string& name);
-/// Returns whether a text begins like the documents of to_json().
+/// Returns true if a text begins like a document of to_json().
 bool is_statistics(const std::string& begin);
 
-/// The size limit in bytes. It is far above any real file: 1,000 bands of floats take 60 MB.
+/// The greatest size of a statistics file in bytes. Real files are far smaller: with 1,000 bands of floats, a
+/// file has 60 MB.
 inline constexpr uint64_t largest_file = uint64_t{256} << 20;
 
 } // namespace hsi::statistics

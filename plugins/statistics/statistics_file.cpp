@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The file: JSON that people can read except for its sums, with numbers that are read back exactly.
+// Writes and reads the file of statistics. It is JSON, and all numbers are read back exactly. People can read
+// everything in it except the sums, whose parts are long lists.
 #include "core/digest.h"
 #include "core/error.h"
 #include "core/json.h"

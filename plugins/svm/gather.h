@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Spectra of given pixels, in one scan over the tiles that contain them.
+// Reads the spectra of given pixels in one scan over the tiles that contain them.
 #pragma once
 
 #include "core/tile_plan.h"

@@ -29,9 +29,9 @@ inline constexpr Cost kernel{1.9e-10, 1.5e-13}; ///< seconds per value and suppo
 
 using model::ModelClass; ///< ModelClass::weight is a factor of C.
 
-/// A trained model with all data for its use. Classes are ordered by value. Pairs of classes (i, j), i < j,
-/// are ordered by i, then by j. minimum and maximum, the training set's range of each feature, are always
-/// set.
+/// A trained model with all data that its use needs. Classes are ordered by value. Pairs of classes (i, j), i
+/// < j, are ordered by i, then by j. `minimum` and `maximum`, the range of each feature in the training set,
+/// are always set.
 struct Model : model::ModelBands {
     std::vector<ModelClass> classes;
 
@@ -61,8 +61,8 @@ struct Model : model::ModelBands {
     double factor(int feature) const;
 };
 
-/// Converts the model to another scale of values. `by` converts values of the scene to the model's values.
-/// Labels equal the labels of the rescaled values except for rounding errors.
+/// Changes the model so that it accepts values in the scale `scene`. `by` converts such values to the scale
+/// from which the model was made. Labels stay the same except for rounding errors.
 void rescale(Model& model, const model::Rescaling& by, const model::ValueScale& scene);
 
 inline float scaled(float value, double minimum, double factor) {
@@ -76,8 +76,8 @@ std::string to_json(const Model& model);
 /// problem.
 Model from_json(const std::string& text, const std::string& name);
 Model read_model(const std::string& path);
-/// Returns the support vector machine in the format of LIBSVM's svm_load_model, with all digits. Features are
-/// scaled, and the index is the feature + 1.
+/// Returns the support vector machine in the format of LIBSVM's svm_load_model, with all digits. The features
+/// are scaled, and feature f has the index f + 1.
 std::string to_libsvm(const Model& model);
 
 struct ClassifyOptions {
@@ -91,12 +91,12 @@ struct Prediction {
     std::vector<double> decision;      ///< one value per pair
     std::vector<double> probabilities; ///< one value per class; empty without probability estimates
 };
-/// `features` are values of scaled(). The label is the result of the vote, as in svm_predict. The label of
-/// svm_predict_probability may differ.
+/// Returns LIBSVM's prediction for one pixel. `features` are values of scaled(). The label is the result of
+/// the vote, as in svm_predict; the label of svm_predict_probability may differ.
 Prediction predict_exactly(const Model& model, const float* features);
 
-/// Returns P(i against j) for a decision value and a model's prob_a and prob_b. The result is bitwise equal
-/// on all processors.
+/// Returns the probability of class i against class j from the pair's decision value, prob_a and prob_b. The
+/// result is bitwise equal on all processors.
 double probability_of(double decision, double a, double b);
 
 /// The operation that creates the requested outputs in this order: class values (one band), probabilities
@@ -159,7 +159,7 @@ struct RegressionMachine {
     bool at_limit = false; ///< true if LIBSVM stopped at its limit of iterations
 };
 /// Trains a regression. `x` is [sample][feature], and `y` has one value per sample. Several threads may call
-/// this function. It is implemented in svm_training.
+/// this function at once. It is in the library svm_training.
 RegressionMachine train_regression(const std::vector<float>& x, const std::vector<double>& y,
                                    const RegressionOptions& options);
 

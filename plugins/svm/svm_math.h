@@ -22,7 +22,7 @@ HSI_HOST_DEVICE inline int pair_index(int i, int j, int k) { return i * (2 * k -
 /// Returns the index of the first support vector of each class, and the end of the last class.
 std::vector<size_t> class_begin(const Model& model);
 
-/// The data for the error bound of a model's decision values.
+/// The data of a model from which deviation() and decision_bound() compute bounds of rounding errors.
 struct DecisionErrors {
     explicit DecisionErrors(const Model& model);
     std::vector<double> coefficient_sum; ///< sum of |coefficients| for each pair
@@ -30,8 +30,8 @@ struct DecisionErrors {
     double terms = 0;                    ///< largest number of terms of a decision value
 };
 
-/// Returns a bound of the difference between a pixel's kernel values and LIBSVM's, both computed in double
-/// precision, in units of a sum of coefficients. x2 is |x|^2, and n is the number of features; see
+/// Returns a bound of the difference between a pixel's decision value and LIBSVM's, both computed in double
+/// precision, divided by the pair's sum of |coefficients|. x2 is |x|^2, and n is the number of features; see
 /// DecisionErrors for `reach` and `terms`. The error of |x|^2 + |s|^2 - 2 x s is at most (n + 4) u 2 (|x|^2 +
 /// |s|^2). The error of LIBSVM's sum (x - s)^2 has the same bound. Twice this bound, times gamma, is the
 /// relative error of a kernel value. No kernel value exceeds exp(-gamma (|x| - reach)^2).
@@ -42,14 +42,15 @@ HSI_HOST_DEVICE inline double deviation(double x2, double reach, double gamma, i
     return largest * (expm1(relative) + (terms + 64) * unit_roundoff) + 1e-300;
 }
 
-/// Returns the bound beyond which the decision value of a pair is certain. `deviation` is the result of
-/// deviation() for the pixel.
+/// Returns the absolute value from which on the sign of a pair's decision value is certain. `deviation` is
+/// the result of deviation() for the pixel.
 HSI_HOST_DEVICE inline double decision_bound(double deviation, double coefficient_sum, double rho) {
     return deviation * coefficient_sum + 4 * unit_roundoff * fabs(rho);
 }
 
-/// Returns P(i against j), bounded away from 0 and 1, from t = a decision + b and e = exp(-|t|). The caller
-/// computes e, because the CPU and the GPU have different exponential functions.
+/// Returns the probability of class i against class j, limited to 1e-7 .. 1 - 1e-7, from t = a decision + b
+/// and e = exp(-|t|). The caller computes e, because the CPU and the GPU have different exponential
+/// functions.
 HSI_HOST_DEVICE inline double pairwise_probability(double t, double e) {
     const double least = 1e-7, p = (t >= 0 ? e : 1.0) / (1.0 + e);
     return p < least ? least : p > 1 - least ? 1 - least : p;

@@ -284,8 +284,8 @@ class GridSearch {
         return std::next(m_found.begin(), &best_of(grid) - grid.data())->first;
     }
 
-    /// Counts the samples of each fold whose class is also in the other folds. Also computes the share of the
-    /// largest class among the counted samples.
+    /// Counts the samples of each fold whose class also occurs in another fold; only these samples count in
+    /// the accuracy. Sets m_guess to the fraction of the counted samples that are in the largest class.
     void count_samples() {
         std::map<double, std::vector<int64_t>> of_class;
         for (size_t i = 0; i < m_problem.y.size(); ++i) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Training: scaling, a grid search over C and gamma by cross-validation, and the support vector machine
-// itself. LIBSVM's svm_train does the optimisation. The code in this file and svm_train.cpp handles folds,
-// threads and kernel tables, and suppresses LIBSVM's output.
+// Trains support vector machines: scales the features, searches a grid of C and gamma by cross-validation,
+// and trains the final machine. LIBSVM's svm_train does the optimisation. The code in this file and
+// svm_train.cpp handles folds, threads and kernel tables, and suppresses LIBSVM's output.
 #pragma once
 
 #include "core/cancel.h"

@@ -19,7 +19,7 @@ inline uint64_t mix64(uint64_t z) {
 /// Returns random number i of the stream `key`.
 inline uint64_t draw(uint64_t key, uint64_t i) { return mix64(key + (i + 1) * golden); }
 
-/// Returns a separate stream for each purpose.
+/// Returns the key of a separate stream of random numbers for a purpose.
 inline uint64_t substream(uint64_t key, uint64_t purpose) {
     return mix64(mix64(key + golden) ^ (purpose * golden));
 }

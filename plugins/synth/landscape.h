@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The ground cover of a synthetic scene: fractions of materials in each pixel. A landscape depends only on
-// its seed and on the coordinates of a pixel. It uses additions, multiplications and square roots in a fixed
-// order, so that runs of pixels may start anywhere.
+// its seed and on the coordinates of a pixel. It uses only additions, multiplications and square roots in a
+// fixed order, so the result does not depend on where a run of pixels starts.
 #pragma once
 
 #include "synth/hash.h"
@@ -48,7 +48,7 @@ enum Purpose : uint64_t {
 
 constexpr int water = 2, asphalt = 3; ///< indices in the material library
 
-/// Consecutive pixels of a line, and the buffers of the thread that computes them.
+/// Buffers for consecutive pixels of a line. Each thread has its own object.
 struct PixelRun {
     explicit PixelRun(int materials) : abundance(static_cast<size_t>(materials)) {}
     struct alignas(64) Row {
@@ -89,12 +89,13 @@ class Landscape {
     virtual void paint(int64_t line, int64_t sample, size_t pixels, PixelRun& run) const = 0;
 };
 
-/// Create Pattern::fields and Pattern::land with the first `materials` materials.
+/// Create the landscapes of Pattern::fields and Pattern::land from the first `materials` materials of the
+/// library.
 std::unique_ptr<const Landscape> make_fields(uint64_t seed, int materials);
 std::unique_ptr<const Landscape> make_land(uint64_t seed, int materials);
 
-/// One line of smooth noise in [0, 1). Random numbers at lattice points are smoothly interpolated. next()
-/// advances by one sample.
+/// One line of smooth noise in [0, 1), which interpolates random numbers at lattice points. next() returns
+/// the value at a sample, and advances by one sample.
 class SmoothLine {
   public:
     SmoothLine(uint64_t key, int64_t spacing, int64_t line, int64_t sample)
@@ -129,9 +130,10 @@ class SmoothLine {
     float m_scale, m_down = 0, m_left = 0, m_right = 0;
 };
 
-/// Divides the ground into cells around seeds. A cell is the area that is nearest to its seed. The members u
-/// and v of `Cell` are the position of its seed, well inside a rectangle of a grid. The 3x3 cells around a
-/// position are kept while the position stays in the same rectangle.
+/// Divides the ground into cells around seeds. A cell is the area that is nearer to its seed than to others.
+/// A grid of rectangles has one seed in each rectangle, well inside it. The members u and v of `Cell` are the
+/// position of its seed. The cells of the 3x3 rectangles around a position are kept in memory while the
+/// position stays in the same rectangle.
 template <class Cell>
 class CellMap {
   public:

@@ -17,7 +17,7 @@ int material_count();
 /// Returns the name of material k ("Grassland", "Water" ...), 0 <= k < material_count().
 const char* material_name(int k);
 
-/// Returns whether the material is a plant. If a scene has a trait, its plants have this trait.
+/// Returns true if the material is a plant. If a scene has a trait, only its plants show this trait.
 bool is_plant(int k);
 
 /// Returns the fraction of light that one per cent of nitrogen absorbs in a band of the given width (both in

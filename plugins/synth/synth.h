@@ -2,8 +2,9 @@
 // A synthetic hyperspectral scene with known truth: a landscape, shading, mixed pixels, noise.
 //
 // The scene is a pure function of (options, line, sample, band). Random numbers are hashes of coordinates.
-// The arithmetic uses additions, multiplications and square roots in a fixed order, without fused operations.
-// Therefore the scene is bitwise equal for every tiling, number of threads, file format and processor.
+// The arithmetic consists of additions, multiplications and square roots in a fixed order, without fused
+// operations. Therefore the scene is bitwise equal for every tiling, number of threads, file format and
+// processor.
 //
 //   value(b, i, j) = scale * ( sum_k a_k(i,j) e_k(b) + sigma_b g(i,j,b) )
 //
@@ -56,7 +57,7 @@ struct Options {
 /// The range of nitrogen in plants, in per cent.
 inline constexpr double least_nitrogen = 0.8, most_nitrogen = 4.4;
 
-/// A plot of 3 x 3 pixels of plants, with the mean of their trait.
+/// A plot of 3 x 3 pixels with plants. `value` is the mean of the trait over these pixels.
 struct Plot {
     int64_t line = 0, sample = 0; ///< position of the upper left pixel
     double value = 0;
@@ -97,8 +98,8 @@ class MadeScene {
     /// Returns the positions {line, sample} of pixels with NaN, in rising order.
     std::vector<std::array<int64_t, 2>> nan_pixels() const;
 
-    /// Returns the abundance times illumination of every endmember at a pixel, from which the values are
-    /// computed.
+    /// Returns a_k of every endmember k at a pixel, the abundance times illumination from which the values
+    /// are computed.
     std::vector<float> abundances(int64_t line, int64_t sample) const;
 
     /// Returns up to `count` plots that do not touch each other. Requires a trait. Plants cover at least 90 %
@@ -131,7 +132,8 @@ class SceneSource final : public stream::CubeSource {
     std::shared_ptr<const MadeScene> m_scene;
 };
 
-/// The source for the painter. It has the size of the scene but no bands, so it needs no input buffer.
+/// The source of passes with a painter. It has the size of the scene but no bands, so a pass needs no input
+/// buffers.
 class Canvas final : public stream::CubeSource {
   public:
     explicit Canvas(const stream::CubeShape& scene) : m_shape{scene.samples, scene.lines, 0} {}
@@ -153,8 +155,9 @@ std::unique_ptr<stream::Operation> make_painter(std::shared_ptr<const MadeScene>
 /// = x + cosine (j + 1/2) + sine (i + 1/2), row = y - sine (j + 1/2) + cosine (i + 1/2).
 struct FlightLine {
     double x = 0, y = 0, cosine = 1, sine = 0;
-    /// The landscape's reflectance is multiplied by `light`. On the right and left side of the line, the
-    /// fraction `slope` is added and subtracted, because the sun is rarely behind the scanner.
+    /// The landscape's reflectance is multiplied by `light`. From the centre of the line, the light rises by
+    /// the fraction `slope` to the right edge and falls by it to the left edge, because the sun is rarely
+    /// behind the scanner.
     double light = 1, slope = 0;
     /// If true, terrain, view and sun affect the values. The landscape has hills with slopes of at most 25
     /// degrees, and the scanner looks 20 degrees to both sides. The sun is at the angles below (degrees). The
@@ -181,10 +184,10 @@ inline constexpr std::array<const char*, 10> geometry_names{"Path length (m)",
                                                             "Cosine(i)",
                                                             "UTC time (hours)"};
 
-/// Creates the operation for a flight line over the landscape of `scene`. The scene has the size of the line,
-/// and its landscape continues beyond the scene. A pixel is the landscape's value at its position, plus noise
-/// of the line. The noise has the standard deviations of `scene`. \throws UsageError for targets, missing
-/// pixels, a stripe or bad bands, which only scenes support.
+/// Creates the operation that paints a flight line over the landscape of `scene`. The flight line has the
+/// size of the scene; the landscape also exists beyond the scene. A pixel has the landscape's value at its
+/// position, plus noise, which differs between flight lines and has the standard deviations of `scene`.
+/// \throws UsageError for targets, missing pixels, a stripe or bad bands, which only scenes support.
 std::unique_ptr<stream::Operation> make_line_painter(const MadeScene& scene, const FlightLine& line,
                                                      const LineOutputs& outputs);
 

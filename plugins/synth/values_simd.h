@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The inner loop: converts abundances and hashes of a run of pixels to values of all bands.
+// The inner loop, which converts the abundances and hashes of a run of pixels to values of all bands.
 #pragma once
 
 #include <cstddef>

@@ -11,7 +11,7 @@
 
 namespace hsi::unmix {
 
-/// The spectra of one realisation: the factors of their least-squares problem, and the class of each
+/// The spectra of one realisation, with the factors of their least-squares problem and the class of each
 /// spectrum.
 struct Draw {
     Draw(int n, const Endmembers& chosen, Method method, std::vector<int> of_library,

@@ -26,10 +26,10 @@ struct Classes {
 };
 
 /// Returns the classes given by the names of spectra. The class is the name without one or two trailing
-/// numbers, each preceded by blanks or one of _ : # , -. For example, "soil 3 17" is of class soil. Classes
-/// are in the order of their first spectrum.
+/// numbers, each of which follows blanks or one of _ : # , -. For example, "soil 3 17" belongs to the class
+/// "soil". Classes are in the order of their first spectrum.
 Classes classes_of(const std::vector<std::string>& names);
-/// Returns the class in a spectrum's name, which is the name without trailing numbers.
+/// Returns the class of a spectrum with this name, by the rule of classes_of().
 std::string class_in_name(const std::string& name);
 /// Returns classes from a list with the class of every spectrum, in the order of their first spectrum.
 Classes classes_from(const std::vector<std::string>& class_of_each);
@@ -43,7 +43,7 @@ struct DrawOptions {
     int per_class = 1;
     uint64_t seed = 1;
     Normalise normalise = Normalise::none;
-    /// true: the source has as many additional bands, with the standard deviations of the values.
+    /// true: the source has twice as many bands; the second half has the standard deviations of the values.
     bool noise = false;
     bool deviation = false, rmse = false; ///< additional outputs, in this order
     PixelNumbers numbers;
@@ -52,9 +52,9 @@ struct DrawOptions {
 /// Returns the indices of the spectra in realisation `draw`, class by class, in rising order.
 std::vector<std::vector<int>> drawn(const Classes& classes, const DrawOptions& options, int draw);
 
-/// Returns the normalised spectra for unmixing: with length 1 (unit), or with the mean of the library's root
-/// mean squares (brightness). \throws Error that names a spectrum that is zero in all bands or has values
-/// that are not finite.
+/// Returns the spectra as they are used for unmixing: unchanged (none), scaled to length 1 (unit), or scaled
+/// to a common root mean square, the mean over the library (brightness). \throws Error that names a spectrum
+/// that is zero in all bands or has values that are not finite.
 Endmembers normalised(Endmembers library, Normalise how);
 
 class DrawUnmixing : public Unmixing {
@@ -68,11 +68,11 @@ class DrawUnmixing : public Unmixing {
 };
 
 /// Creates the operation. Output 0 has the mean fraction of each class. For nnls, fractions are abundances
-/// divided by their sum, and an additional last band has the mean of this sum. The next outputs are the
-/// standard deviations of the fractions (NaN for fewer than two realisations) and the mean of the root mean
-/// square errors. A pixel is invalid if a value is not finite, if all are zero, or if a standard deviation is
-/// negative or not finite. \throws Error like normalised(), and if the spectra of all realisations are
-/// linearly dependent.
+/// divided by their sum, and an additional last band has the mean of this sum. If requested, the next outputs
+/// are the standard deviations of the fractions (NaN for fewer than two realisations), and the mean of the
+/// root mean square errors. A pixel is invalid if a value is not finite, if all are zero, or if a standard
+/// deviation is negative or not finite. \throws Error like normalised(), and if the spectra of all
+/// realisations are linearly dependent.
 std::unique_ptr<DrawUnmixing> make_draws(const Endmembers& library, const Classes& classes,
                                          const DrawOptions& options);
 

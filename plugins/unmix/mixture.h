@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Constrained least squares of one pixel, in the p-dimensional space of the products E'x.
+// Constrained least squares of one pixel, from the p products E'x of the pixel x with the p endmembers E.
 #pragma once
 
 #include "unmix/solve.h"
@@ -10,7 +10,7 @@
 
 namespace hsi::unmix {
 
-/// The data that all pixels share.
+/// The data of a set of endmembers that all pixels share.
 class Mixture {
   public:
     Mixture(const Endmembers& endmembers, Method method);
@@ -21,9 +21,10 @@ class Mixture {
     size_t size() const { return m_size; }
     size_t bands() const { return m_bands; }
     const double* spectrum(size_t k) const { return m_spectra.data() + k * m_bands; }
-    /// Returns the problem, which refers to data of this object. For scls and fcls, the constraint on the sum
-    /// has the weight of a row of ones below E that is as long as the longest column. If the sum is exactly
-    /// one, the row does not change any distance. It prevents numerical problems with dark endmembers.
+    /// Returns the problem, which refers to data of this object. For scls and fcls, the problem has an
+    /// additional row below E whose values are all equal to the length of E's longest column. Since the sum
+    /// of the abundances is exactly one, this row does not change the distances. It prevents numerical
+    /// problems with dark endmembers.
     const Problem& problem() const { return m_problem; }
 
   private:

@@ -51,9 +51,11 @@ struct Alone {
     HSI_HOST_DEVICE void sync() const {}
     HSI_HOST_DEVICE bool any(bool mine) const { return mine; }
     HSI_HOST_DEVICE double least(double mine) const { return mine; }
-    /// Returns the largest value of all lanes and its k. If values are equal, the smallest k is returned.
+    /// Replaces the value and the k of each lane by the largest value of all lanes and its k. Among equal
+    /// values, the smallest k wins.
     HSI_HOST_DEVICE void best(double&, int&) const {}
-    /// Returns the number of lanes before this lane, and of all lanes, for which `mine` is true.
+    /// Sets `before` to the number of lanes before this lane for which `mine` is true, and `all` to the
+    /// number of all such lanes.
     HSI_HOST_DEVICE void count(bool mine, int& before, int& all) const {
         before = 0;
         all = mine ? 1 : 0;
@@ -181,8 +183,8 @@ class ActiveSet {
         }
     }
 
-    /// Does the same operations on every value in the same order. The division by the pivots comes last, so
-    /// that no lane reads a value that another lane writes.
+    /// Does the same operations on every value as substitute_alone(), in the same order. The division by the
+    /// pivots comes last, so that no lane reads a value that another lane writes.
     template <bool Both>
     HSI_HOST_DEVICE static void substitute_together(const double* lower, int n, double* x, double* y,
                                                     const Team& team) {
@@ -223,7 +225,7 @@ class ActiveSet {
         return m_space.products[static_cast<size_t>(k) * m_space.stride];
     }
 
-    /// Returns entry k of E'E a. Abundances outside the passive set are 0.
+    /// Returns entry k of E'E a, from the passive endmembers only, since the abundances of the others are 0.
     HSI_HOST_DEVICE double explained(int k) const {
         double sum = 0;
         for (int i = 0; i < m_count; ++i) {
@@ -305,7 +307,9 @@ class ActiveSet {
         m_team.sync();
     }
 
-    /// Computes the first feasible point.
+    /// Computes the first feasible point. It is the minimiser with all endmembers or, if abundances must be
+    /// at least 0, with a passive set from which endmembers were removed until all its abundances are
+    /// positive.
     HSI_HOST_DEVICE void start() {
         for (int k = m_team.lane(); k < m_problem.size; k += Team::lanes)
             m_space.state[k] = passive;
@@ -321,8 +325,8 @@ class ActiveSet {
         keep();
     }
 
-    /// Returns the endmember outside the passive set whose abundance would lower the error most; p if there
-    /// is none.
+    /// Returns the endmember outside the passive set with the steepest fall of the error; p if none lowers
+    /// the error by more than the tolerance.
     HSI_HOST_DEVICE int next_to_enter(double tolerance) const {
         double mean = 0;
         if (m_problem.sum) {

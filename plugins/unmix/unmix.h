@@ -5,10 +5,10 @@
 //   scls  sum of a = 1                fcls  a >= 0 and sum of a = 1
 //
 // D. C. Heinz, C.-I. Chang: Fully Constrained Least Squares Linear Spectral Mixture Analysis Method for
-// Material Quantification in Hyperspectral Imagery, IEEE TGRS 39(3), 2001, states the four problems. Its row
-// of large weights approximates the constraint on the sum. Here, the constraint and the minimiser are exact.
-// The method is an active set as in C. L. Lawson, R. J. Hanson: Solving Least Squares Problems, chapter 23,
-// with the sum as an additional equation.
+// Material Quantification in Hyperspectral Imagery, IEEE TGRS 39(3), 2001, states the four problems. The
+// paper approximates the constraint on the sum by an additional row with large weights. Here, the constraint
+// and the minimiser are exact. The method is the active set method of C. L. Lawson, R. J. Hanson: Solving
+// Least Squares Problems, chapter 23, with the sum as an additional equation.
 //
 // All values are in double precision, pixel by pixel, so results do not depend on tiles, threads, the
 // processor or a GPU.
@@ -58,20 +58,20 @@ struct Endmembers {
     int bands() const { return spectra.empty() ? 0 : static_cast<int>(spectra.front().size()); }
 };
 
-/// The distance of the least independent endmember from the span of the others.
+/// The endmember that is nearest to the span of the others, and its distance from this span.
 struct Independence {
     double distance = 1; ///< distance of the spectrum, scaled to length 1
     int endmember = 0;   ///< index of the endmember (0-based)
 };
 
-/// The distance from which on abundances are accurate.
+/// If Independence::distance is at least this value, abundances are accurate.
 inline constexpr double safe_distance = 1e-4;
 
-/// Returns the independence of the columns of E. For scls and fcls, E has an additional row with the length
-/// of the longest column, which distinguishes endmembers that differ only in brightness. Throws an Error that
-/// names the spectrum if its distance is 1e-6 or less. This covers duplicate endmembers, a zero endmember for
-/// ucls and nnls, and more endmembers than bands. Also throws if a value is not finite or if there are no
-/// endmembers.
+/// Returns the independence of the columns of E. For scls and fcls, E gets an additional row whose values are
+/// all the length of the longest column. This row distinguishes endmembers that differ only in brightness.
+/// Throws an Error, which names the endmember, if its distance is 1e-6 or less. This covers duplicate
+/// endmembers, a zero endmember for ucls and nnls, and more endmembers than bands. Also throws if a value is
+/// not finite or if there are no endmembers.
 Independence check_endmembers(const Endmembers& endmembers, Method method);
 
 struct Options {
@@ -83,8 +83,9 @@ struct Options {
 /// The unmixing operation. Its counts are complete after the pass.
 class Unmixing : public stream::CountingOperation {
   public:
-    /// Returns two sums over the valid pixels: of the abundances, and of the squares of the errors. Both are
-    /// sums of the values as written. They are available only if requested.
+    /// Returns two sums over the valid pixels: of the abundances, and of the squared root mean square errors.
+    /// Both are sums of the values as written. They are available only on devices, if Options::sums requests
+    /// them.
     const math::ExactSums& sums() const { return m_sums; }
 
   protected:
@@ -113,8 +114,8 @@ class Backend {
     /// Creates the same operation as the function in draws.h.
     virtual std::unique_ptr<DrawUnmixing> make_draws(const Endmembers& library, const Classes& classes,
                                                      const DrawOptions& options) = 0;
-    /// Computes squares[i], the sum of the squares of pixel i, for a scene on the device. Pixels are counted
-    /// line by line. Returns false if this backend is not a device.
+    /// Computes squares[i], the sum of the squared values of pixel i, for a scene in the memory of the
+    /// device. Pixels are numbered line by line. Returns false on the CPU, which does nothing.
     virtual bool sum_squares(const CubeView<float>& /*scene*/, double* /*squares*/) { return false; }
     /// Returns the total time in seconds of all kernels since the backend was created, without copies, summed
     /// over the workers; 0 on the CPU. Workers on the same device slow each other down.

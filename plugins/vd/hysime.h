@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The signal subspace by HySime.
+// Estimates the signal subspace of a scene by HySime.
 //
 // J. M. Bioucas-Dias, J. M. P. Nascimento: Hyperspectral subspace identification, IEEE TGRS 46(8), 2008. The
 // noise of a band is the residual of its regression on all other bands (Algorithm 1). A direction belongs to
@@ -8,11 +8,7 @@
 //   Rs = R - 2 D + D P D (signal), e_k its eigenvectors;  Rn = D + 1e-5 (trace Rs / B) I (noise, diagonal);
 //   delta_k = 2 e_k'Rn e_k - e_k'R e_k;  the dimension is the number of negative delta_k.
 // The term with 1e-5 is from the authors' own program, not from the paper. Without it, directions that are
-// almost free of noise would count.
-//   Rs = R - 2 D + D P D (signal), e_k its eigenvectors;  Rn = D + 1e-5 (trace Rs / B) I (noise, diagonal);
-//   delta_k = 2 e_k'Rn e_k - e_k'R e_k;  the dimension is the number of negative delta_k.
-// The 1e-5 is from the authors' own program, not from the paper: without it, directions that are almost free
-// of noise count.
+// almost free of noise would count as signal.
 #pragma once
 
 #include "stream/statistics_scan.h"

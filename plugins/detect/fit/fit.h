@@ -25,7 +25,8 @@ namespace hsi::detect {
 inline constexpr size_t least_fit_bands = 4;
 inline constexpr double least_fit_depth = 1e-3; ///< minimum depth of a target's feature
 
-/// Bands in which spectra have one continuum; targets may share a range.
+/// A range of bands. Every spectrum is divided by its own continuum over the range. Several targets may use
+/// the same range.
 struct FitRange {
     std::vector<size_t> bands; ///< bands of the cube by rising wavelength, at least least_fit_bands
     std::vector<double> x;     ///< their wavelengths (nm), strictly rising
@@ -39,9 +40,10 @@ struct FitFeature {
     double least_fit = 0, least_depth = 0; ///< If F or D is smaller, the target's score and depth are 0.
 };
 
-/// Returns the feature of a spectrum that has one value per band of `range`. The weight is the area of 1 - L
-/// (trapezoids, nm). \throws Error, beginning with `what`, if the range has fewer than least_fit_bands bands,
-/// if the first or the last value is not above 0, or if L is nowhere least_fit_depth below 1.
+/// Returns the feature of a target's spectrum, which has one value per band of `range`. The feature's weight
+/// is the area of 1 - L (trapezoids, nm). \throws Error, whose message begins with `what`, if the range has
+/// fewer than least_fit_bands bands, if the first or the last value is not above 0, or if L is nowhere
+/// least_fit_depth below 1.
 FitFeature feature_to_fit(const FitRange& range, const std::vector<double>& spectrum,
                           const std::string& what);
 
@@ -64,8 +66,8 @@ struct FitTask {
 class FeatureFit : public Detection {
   public:
     void exchange(parallel::Group& ranks) override;
-    /// Returns the number of valid pixels that lack a score for a target, because their value at an end of a
-    /// range is not above 0.
+    /// Returns the number of valid pixels without a score for at least one target, because their value at an
+    /// end of a range is not above 0.
     int64_t without_continuum() const { return m_open; }
 
   protected:
@@ -74,10 +76,10 @@ class FeatureFit : public Detection {
 
 /// Makes the fit. Outputs: scores, one band per target; the map if the decision has one; depths, one band per
 /// target, if the task requests them. A pixel is invalid, and NaN in all outputs, if an input is not finite
-/// or all are zero. If a pixel's value at an end of one of a target's ranges is not above 0, the target's
-/// score and depth are NaN there. A target is in the map only if its score is above 0. Ranges are divided by
-/// their continua once for any number of targets: the cost is the hulls of the ranges, and one multiplication
-/// per target and band of its ranges.
+/// or all are zero. If the pixel's value at an end of one of a target's ranges is not above 0, the target's
+/// score and depth are NaN in this pixel. A target is in the map only if its score is above 0. A pixel is
+/// divided by its continuum once per range, for any number of targets. So a pixel costs the convex hull of
+/// each range, and one multiplication per target and band of the target's ranges.
 std::unique_ptr<FeatureFit> make_feature_fit(FitTask task, const Decision& decision);
 
 /// Fits features; the backend for devices is in hsi_cuda_detect_fit.so.

@@ -10,20 +10,20 @@
 
 namespace hsi::detect {
 
-/// A feature in the kernels' layout.
+/// The parameters with which kernels fit a feature of a target.
 struct FeatureToFit {
     size_t target = 0;
     FitLine line;
 };
 
-/// A range and its features.
+/// A range, and the features of all targets in it.
 struct RangeToFit {
     FitRange range;
     std::vector<FeatureToFit> features;
     std::vector<double> matrix; ///< features x bands of the range: L minus its mean
 };
 
-/// The task, with its data in the layout that workers use.
+/// A task, and its data in the layout that workers use.
 struct FitPlan {
     /// \throws Error if the parts of the task are inconsistent.
     explicit FitPlan(FitTask all);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Code that detections by columns share on the CPU and on GPUs.
+// Code that the CPU and GPUs share for detections with groups of columns.
 #pragma once
 
 #include "detect/groups/groups.h"
@@ -27,11 +27,11 @@ struct ColumnTask : stream::ColumnStrips {
 ColumnTask make_column_task(const stream::CubeShape& scene, const Columns& columns,
                             const GroupOptions& options, const Decision& decision, const PixelMask* mask);
 
-/// A worker that processes groups of columns, and the records of these groups.
+/// A worker that processes groups of columns. It collects the records of its groups and counts its pixels.
 class ColumnLane : public stream::Worker {
   public:
-    /// Processes the groups first .. last - 1, which overlap the tile's core. in: the tile's window, which
-    /// contains these groups completely.
+    /// Processes the groups first .. last - 1, each of which has samples in the tile's core. in: the tile's
+    /// window, which contains all pixels of these groups.
     virtual void take_groups(const Tile& tile, const CubeView<float>& in, int64_t first, int64_t last,
                              const std::vector<CubeView<float>>& out) = 0;
     using Found = stream::ColumnRecords<GroupRecord>::Found;

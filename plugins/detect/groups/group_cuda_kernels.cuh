@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The kernels of backgrounds by group. They gather the pixels of each group and compute means, products,
-// shrinkage, factors (in place of the products), the targets' rows, and scores. All computations are in
-// double precision, in an order that depends only on the group's own pixels.
+// The kernels for detections with a background per group. They gather the pixels of each group. They compute
+// means, sums of products, shrinkage, factors (which replace the products), the targets' rows, and scores.
+// All computations are in double precision, in an order that depends only on the group's own pixels.
 #pragma once
 
 #include "detect/detect_cuda_kernels.cuh"
@@ -76,18 +76,20 @@ struct GroupWork {
     __host__ __device__ int planes() const { return targets > 0 ? targets : 1; }
 };
 
-/// Sorts a band of x from raster order into the order of groups. room: one value per pixel.
+/// Sorts a band of x from raster order into the order of groups. room: scratch memory with one value per
+/// pixel.
 void launch_sort(const GroupWork& work, float* band, float* room, cudaStream_t stream);
-/// Finds the valid pixels and the background pixels. Call it first.
+/// Finds the valid pixels and the background pixels of each group. Call it before the functions below.
 void launch_look(const GroupWork& work, cudaStream_t stream);
 /// Computes rows, constants and the factor's inverse from the background pixels. Afterwards a group is
 /// `going` if it will have scores.
 void launch_statistics(const GroupWork& work, cudaStream_t stream);
 void launch_group_scores(const GroupWork& work, cudaStream_t stream);
-/// Excludes the pixels of greatest score from the background (GroupOptions::exclude_share).
+/// Excludes the pixels with the greatest scores from the statistics (GroupOptions::exclude_share). Call
+/// launch_statistics() afterwards.
 void launch_exclusion(const GroupWork& work, cudaStream_t stream);
-/// Writes scores and the map. Counts: pixels with a score, invalid pixels, valid pixels of groups without
-/// scores, valid pixels without a group.
+/// Writes the scores and the map to the outputs. Adds to Output::counts the pixels with a score, the invalid
+/// pixels, the valid pixels of groups without scores, and the valid pixels without a group.
 void launch_output(const GroupWork& work, const Output& out, cudaStream_t stream);
 
 } // namespace hsi::detect::gpu

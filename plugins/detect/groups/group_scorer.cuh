@@ -14,8 +14,9 @@
 
 namespace hsi::detect {
 
-/// Owns the buffers of a number of groups on the current device. Kernels do everything except the detectors
-/// of groups whose matrix may be singular; the host makes these detectors.
+/// Owns the buffers of a number of groups on the current device, and scores these groups. Kernels do all the
+/// work, with one exception: if the matrix of a group may be singular, the host makes the detector of the
+/// group.
 class GroupScorer {
   public:
     /// places: the number of pixels of all groups, with padding. `options` must outlive the scorer.
@@ -25,9 +26,10 @@ class GroupScorer {
 
     /// Returns `work` with pointers to the scorer's buffers.
     gpu::GroupWork with_buffers(gpu::GroupWork work) const;
-    /// Copies the groups to the device and sets work.groups to their number. Call it before pixels arrive.
+    /// Copies the groups to the device and sets work.groups to their number. Call it before score().
     void begin(const std::vector<gpu::DeviceGroup>& groups, gpu::GroupWork& work, cudaStream_t stream);
-    /// Computes all statistics and scores of the pixels in x, and updates the groups.
+    /// Computes the statistics of the groups and the scores of the pixels in x(). Copies the state of the
+    /// groups back to `groups`.
     void score(const gpu::GroupWork& work, std::vector<gpu::DeviceGroup>& groups, cudaStream_t stream);
     static GroupRecord record_of(const gpu::DeviceGroup& group);
 

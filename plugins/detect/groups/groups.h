@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: MIT
-// Detection whose background has several groups with separate statistics: the detectors of a pushbroom
-// scanner, whose columns differ in calibration, or the classes of a map. Every pixel is scored against its
-// own group; the result is the method (pixel/pixel.h) applied to the pixels of the group. For columns: D. R.
-// Thompson et al.: Real-time remote detection and measurement for airborne imaging spectroscopy: a case study
-// with methane, Atmospheric Measurement Techniques 8, 2015.
+// Detection in a scene whose pixels are divided into groups with separate backgrounds. A group is some
+// columns of a pushbroom scanner, since its columns differ in calibration, or a class of a map. Every pixel
+// is scored against its own group, as if the group were a scene of its own (pixel/pixel.h). For columns: D.
+// R. Thompson et al.: Real-time remote detection and measurement for airborne imaging spectroscopy: a case
+// study with methane, Atmospheric Measurement Techniques 8, 2015.
 //
 // A column has few pixels for many bands, so its matrix is shrunk. z is a pixel minus the mean, with each
-// band scaled to unit variance (divided by n). For cem, z is the pixel with each band scaled to unit mean
-// square. With P = sum z z' / n, squared Frobenius norms and B bands,
+// band scaled to a variance of 1 (divisor n). For cem, z is the pixel with each band scaled to a mean square
+// of 1. With P = sum z z' / n, squared Frobenius norms and B bands,
 //   delta = |P - I|^2 / B,  beta = (sum |z|^4 / n - |P|^2) / (B n),  rho = min(max(beta, 0), delta) / delta
 // rho is the shrinkage of O. Ledoit, M. Wolf: A well-conditioned estimator for large-dimensional covariance
 // matrices, Journal of Multivariate Analysis 88(2), 2004, for the scaled bands. The matrix is
 // M = (1 - rho) C + rho diag(C). Scores do not depend on the units of the bands, or on dark bands.
 //
-// A target that is common in its own background is scored too low. So the pixels with the greatest scores may
-// be excluded from the statistics, which are then computed again.
+// If a target is common in a group, the target is part of the group's background, and its pixels are scored
+// too low. So the pixels with the greatest scores may be excluded from the statistics, which are then
+// computed again.
 //
 // Results have the same bits for any tiles, memory, threads and ranks. One worker reads the columns of a
 // group together. The pixels of a class are added up exactly, over fixed blocks of the scene.
@@ -46,7 +47,7 @@ namespace cost {
 inline constexpr Cost column_filter{3.5e-11, 6e-13}; ///< a column's background, per value and band
 } // namespace cost
 
-/// Whether a group has scores; otherwise the reason.
+/// States whether a group has scores and, if not, the reason.
 enum class GroupState : uint8_t {
     scored,
     few_pixels,  ///< the background has fewer than 2 pixels
@@ -76,14 +77,15 @@ struct GroupOptions {
     int exclude_iterations = 1; ///< number of repetitions, each starting with all pixels
 };
 
-/// Computes the shrinkage rho (see above) of a background from its moments and from the sum of |z|^4 over its
-/// pixels. The sum needs a pass over the pixels, with |z|^2 = sum of weight (x - centre)^2.
+/// Computes the shrinkage rho (see above) of a background in two steps. The constructor takes the moments. A
+/// pass over the pixels x then has to add up |z|^4, where |z|^2 = sum over the bands of weight (x -
+/// centre)^2. share() computes rho from this sum.
 class BandShrinkage {
   public:
     BandShrinkage(Method method, const stream::SceneStatistics& background);
-    /// Uses the sums of products of `pixels` pixels, minus `mean`, over the bands `varying`. Row a begins at
-    /// products + a * pitch, and is valid on the diagonal and right of it. For cem, `mean` is 0, and
-    /// `varying` has all bands.
+    /// Takes the moments as sums of products: the sums of (x - mean)(x - mean)' over `pixels` pixels. Row a
+    /// begins at products + a * pitch; only elements on the diagonal and right of it are used. `varying`: the
+    /// bands that are not constant. For cem, `mean` is 0, and `varying` has all bands.
     BandShrinkage(const std::vector<double>& mean, const std::vector<int>& varying, const double* products,
                   ptrdiff_t pitch, int64_t pixels);
     const std::vector<double>& centre() const { return m_centre; } ///< one per band
@@ -104,18 +106,19 @@ HSI_HOST_DEVICE inline int64_t excluded_pixels(double share, int64_t pixels) {
     return static_cast<int64_t>(std::floor(share * static_cast<double>(pixels) + rounding));
 }
 
-/// Returns true if devices can compute the statistics and scores for `bands` bands. All values of the targets
-/// must be finite.
+/// Returns true if devices can compute the statistics and scores: there are at most 4096 bands, and all
+/// values of the targets are finite.
 bool groups_on_devices(const GroupOptions& options, int bands);
 
-/// Scores by group; the outputs are those of make_detection(). They are NaN where a pixel has no group, or
-/// its group has no background.
+/// A detection with groups. The outputs are those of make_detection(). They are also NaN where a pixel has no
+/// group, or where its group has no scores.
 class GroupedDetection : public Detection {
   public:
-    /// Return the number of valid pixels without a group, and of valid pixels whose group has no scores.
+    /// Return the number of valid pixels without a group, and the number of valid pixels whose group has no
+    /// scores.
     int64_t without_group() const { return m_without_group; }
     int64_t in_bad_groups() const { return m_in_bad_groups; }
-    /// Returns the records of all groups that have a pixel in the scene. Complete after the pass.
+    /// Returns the records of all groups. They are complete after the pass.
     virtual std::vector<GroupRecord> groups() const = 0;
     void exchange(parallel::Group& ranks) override;
 
@@ -128,8 +131,8 @@ class GroupedDetection : public Detection {
 
 using stream::Columns;
 
-/// Makes an operation in which one worker computes the statistics and scores of each group. Tiles have all
-/// lines. `mask`: the pixels that are used for statistics; null for all. It must outlive the operation.
+/// Makes the operation for groups of columns. A group is processed by one worker. Tiles have all lines.
+/// `mask`: the pixels that are used for statistics; null for all. The mask must outlive the operation.
 std::unique_ptr<GroupedDetection> make_column_detection(const stream::CubeShape& scene,
                                                         const Columns& columns, const GroupOptions& options,
                                                         const Decision& decision, const PixelMask* mask);
@@ -157,8 +160,8 @@ struct GroupBackgrounds {
     stream::SceneStatistics moments(size_t group) const; ///< group: index from 0
 };
 
-/// Computes the moments of every group, as BackgroundScan does for one background. plane and mask (may be
-/// null) must outlive the scan.
+/// Computes the moments of every group, as BackgroundScan does for one background. The pixels outside the
+/// mask are left out; `mask` may be null. plane and mask must outlive the scan.
 class GroupScan final : public stream::Operation {
   public:
     GroupScan(const stream::CubeShape& scene, const GroupPlane& plane, const PixelMask* mask);
@@ -174,7 +177,8 @@ class GroupScan final : public stream::Operation {
     GroupBackgrounds result() const;
     /// Returns assumed backgrounds, for plans before the pass.
     GroupBackgrounds assumed() const { return {m_scene.pixels(), 0, {}, nullptr, m_scene}; }
-    /// Returns approximately the bytes of the sums of `groups` groups, which are in memory to the end.
+    /// Returns the approximate bytes of the sums of `groups` groups. The sums remain in memory after the
+    /// pass.
     static uint64_t bytes(int bands, int groups);
 
   private:
@@ -187,8 +191,8 @@ class GroupScan final : public stream::Operation {
     std::unique_ptr<Totals> m_totals;
 };
 
-/// Computes sum |z|^4 of every group (BandShrinkage). If `plane` is null, one group has all pixels. All
-/// arguments must outlive the scan. Groups with null parts[g] are left out.
+/// Computes the sum of |z|^4 of every group g, with the centre and weights of parts[g]. If parts[g] is null,
+/// the group is left out. If `plane` is null, one group has all pixels. All arguments must outlive the scan.
 class GroupShrinkageScan final : public stream::Operation {
   public:
     GroupShrinkageScan(int bands, const std::vector<std::unique_ptr<BandShrinkage>>& parts,
@@ -208,8 +212,8 @@ class GroupShrinkageScan final : public stream::Operation {
     math::ExactSums m_fourth;
 };
 
-/// Makes an operation that scores each pixel with the detector of its group. detectors: one per group, null
-/// for groups without scores (see records). All arguments must outlive the operation.
+/// Makes an operation that scores each pixel with the detector of its group. detectors: one per group; null
+/// for groups without scores, whose reason is in `records`. All arguments must outlive the operation.
 std::unique_ptr<GroupedDetection>
 make_group_detection(const stream::CubeShape& scene, const GroupPlane& plane,
                      const std::vector<std::unique_ptr<Detector>>& detectors,
@@ -227,7 +231,7 @@ class GroupScene {
     virtual std::unique_ptr<GroupedDetection> make_detection(const Decision& decision) = 0;
 };
 
-/// Scores by group; the backend for devices is in hsi_cuda_detect_groups.so.
+/// The backend of detections with groups. The backend for devices is in hsi_cuda_detect_groups.so.
 class GroupBackend : public Backend {
   public:
     /// Uses devices if groups_on_devices() is true, otherwise the CPU.
@@ -236,9 +240,9 @@ class GroupBackend : public Backend {
                           const Decision& decision, const PixelMask* mask) {
         return detect::make_column_detection(scene, columns, options, decision, mask);
     }
-    /// Returns memory for a scene whose groups are defined by a map. Returns null on the CPU, if
-    /// groups_on_devices() is false, or if `memory` bytes of the first device (0: 80 % of its free memory)
-    /// are not enough. plane and mask, which may be null, are read during the call.
+    /// Allocates memory on the first device for a scene whose groups are defined by a map. Returns null on
+    /// the CPU, if groups_on_devices() is false, or if `memory` bytes (0: 80 % of the device's free memory)
+    /// are not enough. plane and mask are read only during the call; `mask` may be null.
     virtual std::unique_ptr<GroupScene> make_group_scene(const stream::CubeShape& /*scene*/,
                                                          const GroupPlane& /*plane*/,
                                                          const GroupOptions& /*options*/,
@@ -250,8 +254,7 @@ class GroupBackend : public Backend {
 // Pixels that are excluded from the statistics
 // ----------------------------------------------------------------------------------------------------------
 
-/// Takes the scores of a pass, one band per target, and keeps the best score of each pixel, four bytes per
-/// pixel.
+/// A sink for scores, one band per target. It keeps the best (greatest) score of each pixel, in four bytes.
 class BestScores final : public stream::GatheringSink {
   public:
     explicit BestScores(const stream::CubeShape& scores);
@@ -262,9 +265,10 @@ class BestScores final : public stream::GatheringSink {
     void gather(parallel::Group& ranks) override;
     uint64_t bytes() const { return m_best.size() * sizeof(float); }
 
-    /// Returns the pixels of `mask` (null: all pixels) that have a score, without the excluded_pixels() of
-    /// greatest score in each group (`plane` null: in the whole scene). Among equal scores, the first in
-    /// raster order are excluded. Sets `excluded` to the number of excluded pixels per group.
+    /// Returns the pixels of `mask` (null: all pixels) that have a score, without those of the greatest
+    /// scores in each group. excluded_pixels() gives the number of pixels to exclude. If `plane` is null, the
+    /// whole scene is one group. Among equal scores, the first in raster order are excluded. Sets `excluded`
+    /// to the number of excluded pixels per group.
     std::shared_ptr<PixelMask> without_greatest(double share, const GroupPlane* plane, const PixelMask* mask,
                                                 std::vector<int64_t>& excluded) const;
 
@@ -273,8 +277,8 @@ class BestScores final : public stream::GatheringSink {
     std::vector<float> m_best; ///< best score of each pixel; NaN if it has no score
 };
 
-/// Returns the positions in `scores` of the `count` best pixels, in arbitrary order. Pixels rank by falling
-/// score, equal scores by rising position.
+/// Returns the indices of the `count` greatest scores, in arbitrary order. Among equal scores, those with the
+/// smaller index count as greater.
 std::vector<int64_t> greatest_scores(const float* scores, int64_t pixels, int64_t count);
 
 } // namespace hsi::detect

@@ -11,15 +11,16 @@
 
 namespace hsi::detect::gpu {
 
-/// Sums restart after this number of pixels of a line, at samples of the scene that are multiples of it.
+/// The length of a run: the pixels of a line over which sums slide. Sums restart at samples of the scene that
+/// are multiples of this number.
 inline constexpr int run_pixels = 32;
 
 /// Returns the length of a spectrum in the kernels' layout: the bands, a 1, and zeros up to a multiple of 32.
 __host__ __device__ inline constexpr int spectrum_pitch(int bands) { return (bands + 32) / 32 * 32; }
 
-/// Symmetric matrices are stored as tiles of 8 x 8 entries on and below the diagonal, row of tiles by row of
-/// tiles. A tile has two halves of four columns; each half is stored row by row. A matrix has one row more
-/// than its order.
+/// Symmetric matrices are stored as tiles of 8 x 8 entries. Only the tiles on and below the diagonal are
+/// stored, one row of tiles after another. A tile has two halves of four columns; each half is stored row by
+/// row. A matrix has one row more than its order.
 __host__ __device__ inline constexpr int tile_rows(int order) { return (order + 8) / 8; }
 __host__ __device__ inline constexpr size_t matrix_size(int order) {
     return static_cast<size_t>(tile_rows(order)) * static_cast<size_t>(tile_rows(order) + 1) / 2 * 64;
@@ -40,8 +41,8 @@ struct LocalTile {
     __host__ __device__ int runs_of_line() const { return (core_w + run_pixels - 1) / run_pixels; }
 };
 
-/// The runs of the core, counted line by line, whose matrices are in memory at the same time. All arrays have
-/// `run_pixels` entries per run, except `centres`, which has one entry per run.
+/// Consecutive runs of the core whose matrices are in memory at the same time. Runs are counted line by line.
+/// All arrays have `run_pixels` entries per run, except `centres`, which has one entry per run.
 struct LocalBatch {
     int first_run = 0, runs = 0;
     double* matrices = nullptr; ///< matrix_size(order) per entry
@@ -51,10 +52,11 @@ struct LocalBatch {
     uint8_t* status = nullptr;
 };
 
-/// Sets state[p] from packed bands x pixels. in_mask: null, or true per pixel inside the mask.
+/// Sets LocalTile::state from the packed values `raw`, bands x pixels. in_mask: not 0 for each pixel in the
+/// mask; null if all pixels are.
 void launch_states(const float* raw, int bands, int pixels, const uint8_t* in_mask, uint8_t* state,
                    cudaStream_t stream);
-/// Fills LocalTile::spectra from packed bands x pixels.
+/// Fills LocalTile::spectra from the packed values `raw`, bands x pixels.
 void launch_spectra(const float* raw, int bands, int pixels, const uint8_t* state, float* spectra,
                     cudaStream_t stream);
 /// Computes the scores of a batch's pixels.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Decisions that all backends of local RX share.
+// The choice of the cheaper matrix for local RX, which all backends share. U has the pixels of a ring minus
+// their mean, one pixel per row.
 #pragma once
 
 #include "core/error.h"
@@ -15,9 +16,9 @@ inline int64_t ring_pixels(const Ring& ring) {
     return int64_t{ring.outer} * ring.outer - int64_t{ring.inner} * ring.inner;
 }
 
-/// Return the number of multiplications per pixel. products_by_pixels() is for U U' (pixels x pixels).
-/// products_by_bands() is for U'U (bands x bands), with sums that slide along a line and restart after `run`
-/// pixels.
+/// Return the number of multiplications per pixel. products_by_pixels() is for the matrix U U', pixels x
+/// pixels. products_by_bands() is for the matrix U'U, bands x bands, whose sums slide along a line and
+/// restart after `run` pixels.
 inline double products_by_pixels(int bands, const Ring& ring) {
     const double b = bands, n = static_cast<double>(ring_pixels(ring));
     return n * n * b / 2 + n * n * n / 6;
@@ -26,8 +27,8 @@ inline double products_by_bands(int bands, const Ring& ring, int64_t run) {
     const double b = bands, n = static_cast<double>(ring_pixels(ring)), sides = ring.inner + ring.outer;
     return b * b * b / 6 + sides * b * b + n * b * b / (2 * static_cast<double>(run));
 }
-/// Returns true if U U' costs less and is possible: it needs a ridge, since its score is divided by the
-/// ridge.
+/// Returns true if U U' can be used and costs less. It can only be used with a ridge, since its score is
+/// divided by the ridge.
 inline bool takes_pixels(int bands, const Ring& ring, int64_t run) {
     return ring.ridge_share > 0 && products_by_pixels(bands, ring) < products_by_bands(bands, ring, run);
 }

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The bands x bands sums of local RX, updated column by column of the window, for up to four pixels at once.
-// The pixels are below each other, so their windows and inner squares share most lines. The products of a
-// column are computed once, when the windows reach the column: for the lines that all inner squares share,
-// and for the lines that all windows share. These products are added to the sums, and later removed. So a
-// step of four pixels computes OUTER - 3 products for all pixels. In addition, each pixel needs three lines
-// of four columns that not all pixels share; lines that both pixels of a pair need are computed once.
-// Separate pixels would need 2 (INNER + OUTER) products each.
+// The bands x bands sums of local RX, for up to four pixels at once. The pixels are below each other, so
+// their windows and inner squares share most lines. A step moves all windows by one sample, and updates the
+// sums by the columns that enter or leave. The products of a column are computed once, when the windows reach
+// the column: for the lines that all inner squares share, and for the lines that all windows share. These
+// products are added to the sums, and later subtracted.
+//
+// A step of four pixels computes OUTER - 3 products that all four pixels use. In addition, each pixel needs
+// the products of the lines that not all pixels share, three lines in each of four columns. If both pixels of
+// a pair need such a product, it is computed once. Four separate pixels would need 2 (INNER + OUTER) products
+// each.
 #pragma once
 
 #include "core/host_memory.h"
@@ -26,11 +29,12 @@ class RingColumns {
 
     static constexpr int pixels = RingStep::pixels; ///< maximum number of pixels at a time
 
-    /// Clears all sums and columns. The first `count` pixels are active; sums of other pixels are not used.
+    /// Clears all sums and columns. From then on, only the first `count` pixels are active; the sums of other
+    /// pixels are not used.
     void clear(int count);
 
     enum class Lines { inner, outer, all };
-    /// A set of pixels: bit i is pixel i.
+    /// A set of pixels: bit i is set if pixel i is in the set.
     using Pixels = unsigned;
     static constexpr Pixels all_pixels = (1u << pixels) - 1;
     /// A line in the windows of only some pixels.
@@ -38,13 +42,14 @@ class RingColumns {
         const float* spectrum;
         Pixels of;
     };
-    /// The spectra of a column's background pixels; pixel 0 is the uppermost.
+    /// The spectra of a column's background pixels, by the lines in which they are. "All windows" are those
+    /// of all `pixels` pixels, active or not. Pixel 0 is the uppermost.
     struct Spectra {
         std::vector<const float*> inner; ///< lines that all inner squares contain
-        /// Lines that all windows, but not all inner squares, contain; they include the lines of `square`
+        /// Lines that all windows, but not all inner squares, contain
         std::vector<const float*> outer;
-        /// Lines in only some windows, and lines in only some inner squares; at most 2 (pixels - 1) lines per
-        /// list.
+        /// window: lines in only some windows. square: lines in only some inner squares, which are also in
+        /// `outer` or `window`. Each list has at most 2 (pixels - 1) lines.
         std::vector<Own> window, square;
         void clear() {
             inner.clear();
@@ -53,14 +58,16 @@ class RingColumns {
             square.clear();
         }
     };
-    /// Returns true if the column's products are kept. They may be kept from the column's first add() until
-    /// the window has passed the column.
+    /// Returns true if the column's products are kept. If memory allows, they are kept from the column's
+    /// first add() until the windows have passed the column.
     bool keeps(int64_t sample) const;
-    /// Adds or subtracts lines of a kept column: all lines, or the lines of the inner square. The sums change
-    /// at flush() or at the next add() with spectra.
+    /// Adds (`plus`) or subtracts lines of a kept column: all lines, or the lines of the inner squares. The
+    /// counts and the sums of vectors change at once. The sums of products change at flush() or at the next
+    /// add() with spectra.
     void add(int64_t sample, Lines lines, bool plus);
-    /// Adds or subtracts lines of a column that is not kept, immediately. Within a step, first call the other
-    /// add() for lines that leave the window.
+    /// Adds (`plus`) or subtracts lines of a column that is not kept, and keeps the column if memory allows.
+    /// All sums change at once, also for earlier calls of the other add(). Within a step, call the other
+    /// add() first for the column that leaves the windows, since the new column may replace it in memory.
     void add(int64_t sample, Lines lines, bool plus, const Spectra& spectra, const double* centre);
     void flush();
 
@@ -79,15 +86,16 @@ class RingColumns {
 
   private:
     static constexpr size_t most_own = 2 * (pixels - 1);
-    /// The counts that a store has in addition to products: the number of lines that all pixels share, and
-    /// the owners of the other lines.
+    /// The lines of a column in a store: `all` lines that all pixels share, and `own` other lines. of[k]: the
+    /// pixels that have the k-th of the other lines.
     struct Counts {
         int all = 0, own = 0;
         std::array<Pixels, most_own> of{};
     };
-    /// The products of lines that all pixels share, one slot per column. Counts and vectors have one slot
-    /// more, since they are needed one step longer: a column may leave in the step in which another column
-    /// takes its slot.
+    /// Columns that are kept, one slot per column: the products of lines that all pixels share, and the
+    /// counts and vectors of all lines. Counts and vectors have one slot more than products. A column may
+    /// leave in the same step in which another column takes its slot, and its counts and vectors are then
+    /// still needed.
     struct Store {
         Store(size_t slots, size_t size, size_t room)
             : samples(slots), products(slots * size), counts(slots + 1),
@@ -104,7 +112,8 @@ class RingColumns {
         /// Sum of x - centre over shared lines, then x - centre of the other lines
         HostBuffer<double> vectors;
     };
-    /// Adds the counts of a store to the sums, and records the products of lines that only some pixels have.
+    /// Adds (sign = 1) or subtracts (sign = -1) the counts and vectors of a column at once. Records the
+    /// vectors of lines that only some pixels have in m_step; flush() adds or subtracts their products.
     void join(const Store& store, int64_t sample, double sign);
     void take_own(Store& store, int64_t sample, const std::vector<Own>& lines, const double* centre);
 

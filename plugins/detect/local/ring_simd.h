@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The inner loops of local RX with sums of bands x bands. Products and sums are in double precision, the
-// factor is in single precision. The loops are compiled for every instruction set; results do not depend on
+// The inner loops of local RX with bands x bands sums. Products and sums are in double precision, the factor
+// is in single precision. The loops are compiled for every instruction set. Their results do not depend on
 // the width of a register.
 #pragma once
 
@@ -10,9 +10,10 @@
 
 namespace hsi::detect {
 
-/// The upper triangle of a symmetric matrix of `bands` rows, with one more column. It has panels of six rows.
-/// A panel has the columns from its first row on, in blocks of 16 columns that are stored row by row. So a
-/// panel also contains entries left of the diagonal, and zeros after the last column.
+/// The layout of the upper triangle of a symmetric matrix of `bands` rows, with one more column. It is stored
+/// in panels of six rows. A panel begins at the column of its first row's diagonal element, and has blocks of
+/// 16 columns, each stored row by row. So a panel also contains some entries left of the diagonal, and zeros
+/// after the last column.
 struct Triangle {
     static constexpr int rows = 6, columns = 16, block = rows * columns;
     static int panels(int bands) { return (bands + rows - 1) / rows; }
@@ -23,13 +24,13 @@ struct Triangle {
             count += static_cast<size_t>(blocks(bands, p));
         return count * block;
     }
-    /// Returns the number of values that an additional vector has room for: whole panels and blocks of
-    /// columns, and some padding.
+    /// Returns the number of values to allocate for a vector of `bands` values: enough for whole panels and
+    /// blocks, and some padding.
     static size_t room(int bands) { return static_cast<size_t>((bands + rows) / 16 * 16 + 48); }
 };
 
-/// A step of the sums of pixels below each other, whose windows share all but a few lines. It adds the
-/// products of a new column, and adds or subtracts products of other columns.
+/// The changes of the sums in one step, for pixels below each other whose windows share all but a few lines.
+/// The step adds the products of a new column, and adds or subtracts products of other columns.
 struct RingStep {
     /// Maximum number of pixels; 0 and 1 are a pair, 2 and 3 are a pair.
     static constexpr int pixels = 4, pairs = (pixels + 1) / 2;
@@ -50,7 +51,8 @@ struct RingStep {
     };
     /// The shared vectors of the new column, `pitch` apart: first the lines of the inner squares, then the
     /// other lines. of_inner receives the products of the inner lines; of_all, which may be null, receives
-    /// the products of all lines. of_all may be the memory of a part, whose products are then replaced.
+    /// the products of all lines. of_all may be the memory of a part: the part's products are used first, and
+    /// then replaced.
     const double* vectors = nullptr;
     ptrdiff_t pitch = 0;
     int inner = 0, outer = 0;
@@ -72,10 +74,11 @@ struct RingKernels {
     /// `pixels` pixels, one Triangle per pixel.
     void (*slide)(int bands, const RingStep& step, double* const* sums, int pixels);
     /// Returns d'M^-1 d, where M = (sums - apart apart' / count) / (count - 1) + ridge I, by a factor in
-    /// single precision and one correction by M in double precision. Column `bands` of sums becomes d (count
-    /// - 1). `factor`: a Triangle whose rows are written one after another in each panel. work and singles:
-    /// twice Triangle::room(bands) values. bound: receives r'r / ridge, where r = d - M y. Apart from
-    /// rounding in double precision, the result is too small by at most this bound.
+    /// single precision and one correction of the solution y by M in double precision. Column `bands` of sums
+    /// becomes d (count - 1). `factor`: memory for a Triangle, in which the rows of a panel are written one
+    /// after another. work and singles: memory for twice Triangle::room(bands) values. bound: receives r'r /
+    /// ridge, where r = d - M y. Apart from rounding in double precision, the result is too small by at most
+    /// this bound.
     double (*solve)(int bands, double* sums, const double* apart, double count, double ridge, const double* d,
                     float* factor, double* work, float* singles, double* bound);
 };

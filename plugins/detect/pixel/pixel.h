@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Detects known spectra and anomalous pixels. Each pixel is scored alone or against one background.
-// x is a pixel, t a target's spectrum, m and C the mean and the covariance (divided by n - 1) of the
-// background, R = sum x x' / n its correlation matrix:
+// Detects known spectra and anomalous pixels. Each pixel is scored alone or against one background. x is a
+// pixel, and t a target's spectrum. The background's n pixels have the mean m, the covariance C (divisor n -
+// 1) and the correlation matrix R = sum x x' / n:
 //   sam  2 atan2(|u - v|, |u + v|), u = x/|x|, v = t/|t|, in radians; 0 where rounding hides the difference
 //   sid  sum (p - q)(ln p - ln q), p = x+ / sum x+, q = t+ / sum t+, x+ = max(x, 1e-6 max x)
 //   mf   (t-m)'C^-1(x-m) / (t-m)'C^-1(t-m)
@@ -22,10 +22,10 @@
 // 38(10), 1990 (rx).
 //
 // A pixel is valid if all its values are finite and not all are zero (sid: and at least one is positive).
-// Statistics, factors and products are in double precision. The exception is short rows of the inverse factor
-// (ace, rx), which are multiplied with the centred pixel in single precision; this causes errors of about
-// 1e-6 of rx. A pixel's score depends only on its own values, so it has the same bits for any tiles and
-// threads.
+// Statistics, factors and products are in double precision. There is one exception: for ace and rx, short
+// rows of the inverse factor are multiplied with the centred pixel in single precision. This changes rx by
+// about 1e-6 of its value. A pixel's score depends only on its own values, so it has the same bits for any
+// tiles and threads.
 #pragma once
 
 #include "core/cost.h"
@@ -95,14 +95,15 @@ class BackgroundScan final : public stream::StatisticsScan {
     std::vector<int64_t> m_finite_outside;
 };
 
-/// Returns true if a background has so few pixels that their rx scores are all equal. n pixels minus their
+/// Returns true if a background has so few pixels that all of them have the same rx. n pixels minus their
 /// mean span n - 1 directions. If there are at least n - 1 bands, rx of each of these pixels is (n - 1)^2 /
 /// n.
 inline bool are_alike(int64_t pixels, double dimensions) {
     return static_cast<double>(pixels) < dimensions + 1.5;
 }
-/// Returns true if a background has too few pixels for the bands (or components, or
-/// Detector::free_dimensions) of the scores: fewer than two per band, or fewer than three for a single band.
+/// Returns true if a background has too few pixels for reliable scores: fewer than two per dimension, or
+/// fewer than three if there is one dimension. dimensions: the number of bands, of components, or
+/// Detector::free_dimensions.
 inline bool is_few(int64_t pixels, double dimensions) {
     return static_cast<double>(pixels) < 2 * dimensions || are_alike(pixels, dimensions);
 }
@@ -114,16 +115,18 @@ inline double kept_contrast(int64_t pixels, double dimensions) {
     return (n + 2 - dimensions) / (n + 1);
 }
 
-/// sid: values below this fraction of a spectrum's greatest value are raised to that limit.
+/// sid: values of a spectrum below this fraction of its greatest value are raised to this fraction.
 inline constexpr double least_part = 1e-6;
-/// If the least eigenvalue is below least_share of the mean eigenvalue, ridge_share of the mean is added.
+/// If a matrix's least eigenvalue is below least_share times its mean eigenvalue, ridge_share times the mean
+/// eigenvalue is added to its diagonal.
 inline constexpr double least_share = 1e-10, ridge_share = 1e-6;
-/// ace, rx: rows of the inverse factor are multiplied in single precision if their length, after
-/// multiplication with the bands' standard deviations, is at most this. Nearly all rows are shorter. Measured
-/// on four scenes, single precision changes rx by at most 6e-6 of its value.
+/// ace, rx: rows of the inverse factor are multiplied in single precision if their length is at most this
+/// number, after their elements were multiplied by the standard deviations of the bands. Nearly all rows are
+/// shorter. In four measured scenes, single precision changed rx by at most 6e-6 of its value.
 inline constexpr double single_length = 200;
 
-/// The parameters of scores. The `used` bands of a pixel, minus `centre`, are multiplied by the rows.
+/// The parameters from which pixels are scored: the `used` bands of a pixel, minus `centre`, are multiplied
+/// by the rows.
 struct Detector {
     Method method = Method::sam;
     int bands = 0;                 ///< number of bands of the scene
@@ -144,39 +147,41 @@ struct Detector {
     double shrinkage = 0;                             ///< Conditioning::shrinkage
     int components = 0; ///< principal components used for scores; 0 for all used bands
     /// The number of directions whose variance comes from the background: dimensions(), or for a shrunk
-    /// matrix the sum of (1-a) l / ((1-a) l + a s). The sum is over the eigenvalues l of the used components,
-    /// and over no more of them than the background's pixels can have. If shrunk by bands, l are the
-    /// eigenvalues of the matrix for bands of unit variance, and s = 1.
+    /// matrix the sum of (1-a) l / ((1-a) l + a s) over the eigenvalues l. The sum has at most dimensions()
+    /// terms, and at most as many as n background pixels can make different from 0: n - 1, for cem n. If the
+    /// matrix is shrunk by bands, l are its eigenvalues after the bands were scaled to a variance of 1, and s
+    /// = 1. NaN without Conditioning::tell_eigenvalues.
     double free_dimensions = 0;
     int64_t dimensions() const { return components > 0 ? components : static_cast<int64_t>(used.size()); }
 };
 
-/// Makes a detector for sam or sid. Throws Error naming the target if its spectrum is all zero (sid: if no
-/// value is positive).
+/// Makes a detector for sam or sid. Throws Error if all values of a target's spectrum are 0 (sid: if none is
+/// positive); the message names the target.
 Detector make_detector(Method method, const Targets& targets);
 
-/// Options that give a background of few pixels an inverse.
+/// Options that make the matrix of a background invertible and reliable if the background has few pixels.
 struct Conditioning {
     /// Shrinkage a, 0..1: (1 - a) C + a s I replaces C, where s = trace C / bands.
     double shrinkage = 0;
     /// Uses a diag(C) instead of a s I, so that neither the units of the bands nor dark bands matter.
     bool by_bands = false;
-    /// Requests the eigenvalues of the matrix. Otherwise they are NaN, and are computed only if no cheaper
-    /// test proves that the matrix has an inverse.
+    /// Requests the least eigenvalue and free_dimensions. Otherwise both are NaN, and eigenvalues are
+    /// computed only if no cheaper test proves that the matrix has an inverse.
     bool tell_eigenvalues = true;
-    /// Computes the inverse only in the matrix's first components; 0 for all. best_components takes one
-    /// component per ten pixels (a matched filter then keeps nine tenths of its contrast, see
-    /// kept_contrast()), but at least one (for ace two, since ace in one component is 1 or -1). It excludes
-    /// components whose eigenvalues are below 1e-10 s.
+    /// Number of first principal components in which the inverse is computed; 0 for all bands.
+    /// best_components takes one component per ten pixels, so that a matched filter keeps nine tenths of its
+    /// contrast (see kept_contrast()). It takes at least one component (for ace two, since ace in one
+    /// component is 1 or -1), and excludes components whose eigenvalues are below 1e-10 s.
     int components = 0;
     static constexpr int best_components = -1, pixels_for_one = 10;
-    /// The least result of best_components, if enough components are available.
+    /// Returns the least number of components that best_components takes, if enough are available.
     static int fewest_components(Method method) { return method == Method::ace ? 2 : 1; }
 };
 
 /// Computes the shrinkage with the least expected squared error. O. Ledoit, M. Wolf: A well-conditioned
 /// estimator for large-dimensional covariance matrices, Journal of Multivariate Analysis 88(2), 2004 (Lemma
-/// 3.2 to 3.5). The shrinkage is min(b, d) / d, with S, the covariance divided by n,
+/// 3.2 to 3.5). The shrinkage is min(b, d) / d. S is the covariance with the divisor n, and s the mean of its
+/// diagonal:
 ///   d = |S - s I|^2,  b = 1/n^2 sum |z z' - S|^2 = (sum |z|^4 / n - |S|^2) / n,  z = x - m
 /// cem uses R instead of S, and z = x. Constant bands are excluded (except for cem). Results have the same
 /// bits for any tiles, threads and ranks. GroupShrinkageScan (detect/groups/groups.h) computes the shrinkage
@@ -201,11 +206,12 @@ class ShrinkageScan final : public stream::Operation {
 };
 
 /// Makes a detector for mf, cem, ace, or rx (without targets). It uses C without constant bands (cem: R with
-/// all bands), as `conditioning` requires. The matrix becomes C + 1e-6 s I, s = trace C / bands, if its least
-/// eigenvalue is below 1e-10 s, or if it is not shrunk and the background has at most as many pixels as
-/// bands; this does not apply to components. Throws Error if more components are requested than there are
-/// eigenvalues above 1e-10 s, if the background has fewer than 2 pixels or no variance, and, naming the
-/// target, if a target is the mean (cem: all zero).
+/// all bands), as `conditioning` requires. With s = trace C / bands, the ridge 1e-6 s is added to the
+/// diagonal of the matrix if its least eigenvalue is below 1e-10 s. It is also added if the matrix is not
+/// shrunk and the background has at most as many pixels as bands. No ridge is added if components are
+/// requested. Throws Error if more components are requested than there are eigenvalues above 1e-10 s, or if
+/// the background has fewer than 2 pixels or no variance. Throws TargetIsMean, which names the target, if a
+/// target is the mean (cem: is nearly zero compared with the background).
 Detector make_detector(Method method, const Targets& targets, const stream::SceneStatistics& background,
                        const Conditioning& conditioning = {});
 
@@ -215,38 +221,41 @@ struct DetectorSizes {
 };
 DetectorSizes sizes_of(Method method, size_t used, size_t targets);
 
-/// Throws Error if a list's length differs from sizes_of(), or a band is outside the scene.
+/// Throws Error if the length of a list differs from sizes_of(), or if a used band is not a band of the
+/// scene.
 void check_detector(const Detector& detector);
 
-/// Returns the threshold that a pixel of a normal background reaches, with any of the targets, with
-/// probability `false_alarm_rate` (0..1). It is exact for a pixel that is one of the n pixels of the
-/// detector's statistics. p is the number of bands (or components), K the number of targets, and B(a, b) a
-/// beta distribution:
-///   rx   is (n-1)^2 / n B(p/2, (n-p-1)/2)
-///   ace  has the magnitude B(1/2, (p-1)/2) with either sign; each target has 1/K of the rate
-///   mf   has the square (n-1)^2 / n B(1/2, (n-2)/2) / (t-m)'C^-1(t-m) with either sign; each target has 1/K,
-///        and the greatest threshold of all targets is used
+/// Returns the threshold for a false alarm rate of 0..1. This is the probability that a pixel of a normally
+/// distributed background reaches the threshold with at least one of the targets. The threshold is exact for
+/// a pixel that is one of the n pixels of the detector's statistics. p is the number of bands (or
+/// components), K the number of targets, and B(a, b) a beta distribution. The scores then have these
+/// distributions:
+///   rx   rx is (n-1)^2 / n B(p/2, (n-p-1)/2)
+///   ace  |ace| is B(1/2, (p-1)/2), and both signs are equally likely; each target gets 1/K of the rate
+///   mf   mf^2 is (n-1)^2 / n B(1/2, (n-2)/2) / (t-m)'C^-1(t-m), and both signs are equally likely; each
+///        target gets 1/K of the rate, and the greatest threshold of all targets is used
 /// R. Gnanadesikan, J. R. Kettenring: Robust Estimates, Residuals, and Outlier Detection with Multiresponse
-/// Data, Biometrics 28(1), 1972 (rx). The distributions of ace and mf follow, since the rows of the whitened
-/// background are an orthonormal frame without a preferred direction; S. Kraut, L. L. Scharf, L. T.
+/// Data, Biometrics 28(1), 1972 (rx). The distributions of ace and mf follow from this: the rows of the
+/// whitened background are an orthonormal frame without a preferred direction; S. Kraut, L. L. Scharf, L. T.
 /// McWhorter: Adaptive Subspace Detectors, IEEE Trans. Signal Processing 49(1), 2001, give them for a known
 /// covariance. \throws Error if no distribution is known: other methods, a matrix with a ridge, n < p + 2, or
 /// p = 1 (ace).
 double threshold_of(const Detector& detector, double false_alarm_rate);
 
-/// Makes the operation. Output 0: one score per target (rx: one band). Output 1, if requested: the best
-/// target, 1..k (rx: 1); among scores that are equal to 1e-10 of the best, the first wins; 0 without a
-/// detection. Both are NaN for invalid pixels.
+/// Makes the operation that scores pixels. Output 0 has one score per target (rx: one band). Output 1, if the
+/// decision requests a map, has the number of the best target, 1..k (rx: 1), or 0 if the pixel is not a
+/// detection. Scores within 1e-10 (relative) of the best count as equal, and the first of them wins. Both
+/// outputs are NaN for invalid pixels.
 std::unique_ptr<Detection> make_detection(const Detector& detector, const Decision& decision);
 
-/// Scores single pixels; the backend for devices is in hsi_cuda_detect_pixel.so.
+/// The backend that scores single pixels. The backend for devices is in hsi_cuda_detect_pixel.so.
 class PixelBackend : public Backend {
   public:
     virtual std::unique_ptr<Detection> make_detection(const Detector& detector, const Decision& decision) {
         return detect::make_detection(detector, decision);
     }
-    /// Computes squares[i] = the sum of the squares of pixel i, counted line by line, of a scene on the
-    /// device. Returns false on the CPU.
+    /// Computes squares[i], the sum of the squared values of pixel i, for a scene in the memory of the
+    /// device. Pixels are numbered line by line. Returns false on the CPU, which does nothing.
     virtual bool sum_squares(const CubeView<float>& /*scene*/, double* /*squares*/) { return false; }
 };
 

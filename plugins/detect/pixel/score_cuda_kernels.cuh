@@ -16,7 +16,7 @@ enum class Kind { sam, sid, matched, ace, rx }; ///< matched: mf and cem
 /// column by column, with eight entries per column; missing rows are zero.
 inline constexpr int panel_rows = 8;
 
-/// The pixels of a tile, band by band, and a detector.
+/// The input and the scratch memory of the kernels: the pixels of a tile, and a detector.
 struct ScoreWork {
     Kind kind = Kind::rx;
     const float* raw = nullptr; ///< bands x pixels

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Mixture-tuned matched filtering: a matched filter in components whose noise has a variance of 1 (MNF), and
-// the distance of a pixel from all mixtures of target and background. y and t are the pixel and the target in
-// the first K components. The components' eigenvalues l are (signal + noise) / noise:
+// Mixture-tuned matched filtering: a matched filter (MF) in components whose noise has a variance of 1 (MNF),
+// and the infeasibility, the distance of a pixel from the mixtures of target and background. In the first K
+// components, y is the pixel and t the target. The components' eigenvalues l are (signal + noise) / noise:
 //   MF = sum(t_k y_k / l_k) / sum(t_k^2 / l_k)
 //   a = MF, limited to 0..1;  v_k = (1 - a)^2 max(l_k - 1, 0) + 1
 //   infeasibility = sqrt(mean_k (y_k - a t_k)^2 / v_k)
@@ -36,12 +36,13 @@ struct TunedTask {
 
 /// Makes the filter. Outputs: two bands per target, MF and infeasibility; the map if the decision has one.
 /// The map has the feasible target with the greatest MF. It is 0 if no target is feasible, or if this MF is
-/// not within the threshold. If several MF differ by less than 1e-10 of the greatest, the first target wins.
-/// All outputs are NaN for invalid pixels. \throws TargetIsMean that names a target whose sum(t_k^2 / l_k) is
-/// below least_contrast, and Error for a target with values that are not numbers.
+/// below the threshold. MF values within 1e-10 (relative) of the greatest count as equal, and the first of
+/// their targets wins. All outputs are NaN for invalid pixels. \throws TargetIsMean, which names the target,
+/// if sum(t_k^2 / l_k) of a target is below least_contrast. \throws Error if a target has values that are not
+/// finite.
 std::unique_ptr<Detection> make_tuned_filter(const TunedTask& task, const Decision& decision);
 
-/// Filters by mixture tuning; the backend for devices is in hsi_cuda_detect_tuned.so.
+/// The backend of mixture-tuned matched filtering. The backend for devices is in hsi_cuda_detect_tuned.so.
 class TunedBackend : public Backend {
   public:
     virtual std::unique_ptr<Detection> make_tuned_filter(const TunedTask& task, const Decision& decision) {

@@ -10,7 +10,7 @@
 
 namespace hsi::detect {
 
-/// The task, with its data in the layout that workers use.
+/// A task's data in the layout that workers use.
 struct TunedPlan {
     /// \throws Error or TargetIsMean as make_tuned_filter() does.
     explicit TunedPlan(const TunedTask& task);
