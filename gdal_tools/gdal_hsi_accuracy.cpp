@@ -303,8 +303,8 @@ accuracy::Confusion compare(tool::Run& run, const Files& files, Known& known) {
     return confusion;
 }
 
-/// Returns true if map and reference both contain 0 and the same single class, and neither file states the
-/// meaning of 0. With one class there is nothing to assess.
+/// Returns true if 0 is read as a second class, because nothing could be assessed otherwise: map and
+/// reference contain only 0 and the same class, no file states the meaning of 0, and -unclassified is ignore.
 bool zero_is_the_other_class(const Files& files, const std::string& unclassified) {
     const auto &map = *files.map, &reference = *files.reference;
     return unclassified == "ignore" && map.zero_is_open() && reference.zero_is_open() && map.zeros() > 0 &&

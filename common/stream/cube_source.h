@@ -77,7 +77,7 @@ class CubeSource {
     virtual int computes_on() const { return -1; }
     /// Returns the device bytes of a reader that computes on a device, for windows of up to this size.
     virtual uint64_t device_bytes(int64_t /*samples*/, int64_t /*lines*/) const { return 0; }
-    /// Returns the host bytes of one reader in addition to the tiles that it fills: decoded blocks, scratch.
+    /// Returns the host bytes of a reader's decoded blocks and scratch, without the tiles that it fills.
     virtual uint64_t reader_bytes() const { return 0; }
     /// Returns further host bytes of a reader, for windows of up to this size: the input of a computed scene.
     virtual uint64_t window_bytes(int64_t /*samples*/, int64_t /*lines*/) const { return 0; }

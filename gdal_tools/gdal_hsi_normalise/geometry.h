@@ -48,9 +48,9 @@ struct Geometry {
     void read(const tool::Run& run);
 };
 
-/// Opens the angles of a scene. They are taken from the settings and from `file`; if `file` is empty, from
-/// the scene itself. `windowed`: true if -srcwin selects a part of the scene. \throws Error if an angle in
-/// `needed` is missing, or if a file does not match the scene.
+/// Opens the angles of a scene. Angles that the settings do not give are taken from `file`, or from the
+/// scene's own file if `file` is empty. `windowed`: true if -srcwin selects a part of the scene. \throws
+/// Error if an angle in `needed` is missing, or if a file does not match the scene.
 Geometry open_geometry(tool::Run& run, const AngleSettings& settings, const raster::RasterSource& scene,
                        const std::string& file, bool windowed, const std::vector<view::Angle>& needed);
 

@@ -525,8 +525,8 @@ bool has_like_lengths(const tool::Run& run, const raster::RasterSource& scene, d
                 squared > not_too_short || (squared > far_too_short && library <= 10 * std::sqrt(squared));
         }
     }
-    // The median has count / 2 lengths before it. The lengths that are not too long are first in ascending
-    // order; the lengths that are not too short are first in descending order.
+    // The median is at index count / 2 in ascending order. It is not too long if more than count / 2 lengths
+    // are not too long, and not too short if at most count / 2 lengths are too short.
     return count == 0 || (not_long > count / 2 && not_short >= count - count / 2);
 }
 

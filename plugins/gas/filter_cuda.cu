@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // hsi_cuda_gas.so: the filters on GPUs, all groups of a tile at a time. The pixels of a group are contiguous,
 // in single precision. All other values are in double precision. The order of operations depends only on the
-// group's own pixels. An iteration has two kernels. The first computes w of every group. The second computes
-// a of every pixel and the sums for the next covariance.
+// group's own pixels. An iteration has two kernels. The first computes the filter w of every
+// group. The second computes the value `a` of every pixel and the sums for the next covariance (see gas.h).
 #include "core/valid_pixel.h"
 #include "cuda/block_fold.cuh"
 #include "cuda/column_pack.cuh"

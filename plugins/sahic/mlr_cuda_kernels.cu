@@ -46,8 +46,8 @@ __global__ void scale_kernel(const ScaleWork w) {
 }
 
 /// Sums weight times kernel value over part blockIdx.y of the anchors, for N outputs starting at `from`. Each
-/// thread processes two pixels. If `Fresh` is true, the product holds -2 x a. Otherwise it holds kernel
-/// values that an earlier sweep stored (`Keep`).
+/// thread processes two pixels. If `Fresh` is true, w.product holds -2 x'a for each pixel x and anchor a.
+/// Otherwise it holds the kernel values that an earlier launch stored, for which `Keep` was true.
 template <int N, bool Fresh, bool Keep>
 __global__ void logits_kernel(const LogitsWork w, int from) {
     const int i = 2 * static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x),

@@ -79,7 +79,7 @@ bool is_sum(Method method);
 Rows rows_of(const Transform& transform);
 
 /// A setting of a transform, as it is written to documents and pixel functions next to the method's name.
-/// Methods whose results are weighted sums are not written in this way, so they have no settings.
+/// Not used for methods for which is_sum() is true: their weights, rows_of(), are written instead.
 struct Setting {
     enum class Kind { word, number, list };
     const char* name;

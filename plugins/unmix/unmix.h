@@ -60,7 +60,7 @@ struct Endmembers {
 
 /// The endmember that is nearest to the span of the others, and its distance from this span.
 struct Independence {
-    double distance = 1; ///< distance of the spectrum, scaled to length 1
+    double distance = 1; ///< distance of its column of E after the column is scaled to length 1
     int endmember = 0;   ///< index of the endmember (0-based)
 };
 
