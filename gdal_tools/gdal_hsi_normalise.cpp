@@ -572,11 +572,12 @@ bool apply_model(tool::Run& run, const Settings& s, Opened& src, const Model& mo
         terrain = fit_terrain(run, name, src, model.method, kept, 1 - share, counts);
         if (counts.valid == 0 && !run.options().dry_run) return false;
         if (known == nullptr)
-            run.note("The model does not include " + name + ", so the terrain is fitted to its own pixels");
+            run.note("The model does not include " + name +
+                     ", so the terrain coefficients are fitted to the pixels of " + name);
         else
-            run.warn(
-                "the model includes another scene with the name " + name +
-                ", but with another size or position: the terrain is fitted to the pixels of this scene");
+            run.warn("the model includes another scene with the name " + name +
+                     ", but with another size or position: the terrain coefficients are fitted to the pixels "
+                     "of this scene");
     }
     return correct(run, src, model, terrain, kept, share);
 }

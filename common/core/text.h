@@ -72,8 +72,8 @@ char32_t take_character(std::string_view& text);
 
 /// Returns true if the texts differ only in how letters with marks are encoded: as one character (Unicode's
 /// NFC, which most systems write) or as a letter and its marks (NFD, which macOS uses for file names). The
-/// function has no table of composed letters. It therefore assumes that a composed letter has the marks of
-/// the other text.
+/// function has no table of composed letters. It therefore assumes that a composed letter equals the letter
+/// with marks of the other text, whatever these are.
 bool differ_in_composition(std::string_view a, std::string_view b);
 
 /// Appends the character with this code point (0 to 0x10FFFF).

@@ -69,9 +69,14 @@ bool leave_out_bands(Run& run, const std::vector<BandedSource>& scenes, const st
         texts.push_back(list_text(numbers));
     }
     std::string text = "no valid value in band " + texts.front();
-    for (size_t k = 1; k < texts.size(); ++k)
-        if (texts[k] != texts.front()) text += " or in band " + texts[k] + " of the other";
-    run.warn(text + ": left out");
+    // Only a comparison has two scenes; its arguments are called src and other.
+    if (texts.back() == texts.front())
+        text += ": left out";
+    else
+        text += " of src or in band " + texts.back() +
+                " of other: " + (empty.size() == 1 ? "this pair of bands is" : "these pairs of bands are") +
+                " left out";
+    run.warn(text);
     for (const BandedSource& scene : scenes)
         scene.leave_out(empty);
     return true;

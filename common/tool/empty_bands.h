@@ -14,8 +14,8 @@
 
 namespace hsi::tool {
 
-/// One of the scenes of a computation that compares band 1 of a scene with band 1 of another, and so on.
-/// Usually there is only one scene.
+/// One of the scenes of a computation. Usually there is only one scene; there are two, src and other, if band
+/// 1 of src is compared with band 1 of other, and so on.
 struct BandedSource {
     std::shared_ptr<const stream::CubeSource> cube; ///< the cube to examine
     std::vector<int> bands; ///< band numbers in the scene's file (1-based), for messages

@@ -203,11 +203,12 @@ std::string coarse_text(const std::vector<raster::CoarseBand>& coarse) {
     const auto& first = coarse.front();
     const bool one = bands.size() == 1;
     char text[240];
-    std::snprintf(text, sizeof text, "about %.6g, spread by %.2g, where single precision has steps of %.2g",
-                  first.level, first.spread, first.step);
+    std::snprintf(text, sizeof text,
+                  "about %.6g and vary by %.2g, but single precision has steps of %.2g there", first.level,
+                  first.spread, first.step);
     std::string out = "the values of band" + std::string(one ? " " : "s ") + band_ranges(bands) +
                       " are too close together for single precision, in which the tools compute: " +
-                      (one ? "" : "those of band " + std::to_string(first.band) + " ") + text +
+                      (one ? "they" : "those of band " + std::to_string(first.band)) + " are " + text +
                       ". Results from these bands are inaccurate. ";
     // Below the smallest normal number, the steps no longer shrink with the values.
     const bool small = std::fabs(first.level) < static_cast<double>(std::numeric_limits<float>::min());

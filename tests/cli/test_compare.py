@@ -341,9 +341,13 @@ def test_bands_without_a_value_are_left_out(tmp_path):
     assert got["metrics"]["nrmse"]["mean"] == pytest.approx(np.nanmean(metrics["nrmse"]), rel=1e-5)
     assert np.allclose(read(tmp_path / "m.tif")[0], metrics["nrmse"], rtol=1e-4, atol=1e-7, equal_nan=True)
     assert json.loads((tmp_path / "r.json").read_text())["bands_without_values"] == [3, 7]
-    # Pairs of bands, one of them dead.
-    got = compared("-band", "1:1,7:5,4:4", a, b)
-    assert (got["bands_a"], got["bands_b"]) == ([1, 4], [1, 4])
+    # Pairs of bands, one or two of them dead. The warning names both scenes.
+    for pairs, text in (("1:1,7:5,4:4", "band 7 of src or in band 5 of other: this pair of bands is left out"),
+                        ("1:1,7:5,8:3,4:4", "band 7,8 of src or in band 5,3 of other: these pairs of bands are left out")):
+        result = succeed(compare("-json", "-band", pairs, a, b))
+        assert f"no valid value in {text}" in result.err
+        got = json.loads(result.out)
+        assert (got["bands_a"], got["bands_b"]) == ([1, 4], [1, 4])
 
 
 def test_scenes_whose_every_band_is_dead_are_refused(tmp_path):

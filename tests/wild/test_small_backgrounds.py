@@ -182,8 +182,8 @@ def test_false_alarms_of_components(tmp_path):
 
 @pytest.mark.parametrize("options,code,message", [
     (["-nc", "0"], 2, "is not a whole number"), (["-nc", "2.5"], 2, "is not a whole number"), (["-nc", "some"], 2, "is not a whole number"),
-    (["-nc", "25"], 2, "the scene has 24 bands"), (["-nc", "24"], 1, "has 23 components, not 24"),
-    (["-nc", "20", "-srcwin", "2", "3", "5", "4"], 1, "has 19 components, not 20"),
+    (["-nc", "25"], 2, "the scene has 24 bands"), (["-nc", "24"], 1, "has only 23 usable components, but 24 are requested"),
+    (["-nc", "20", "-srcwin", "2", "3", "5", "4"], 1, "has only 19 usable components, but 20 are requested"),
     (["-shrinkage", "-0.1"], 2, "from 0 to 1"), (["-shrinkage", "1.1"], 2, "from 0 to 1"), (["-shrinkage", "much"], 2, "from 0 to 1"),
     (["-shrinkage", "auto", "-window", "3", "7"], 2, "cannot be used with -window"),
     (["-nc", "auto", "-window", "3", "7"], 2, "cannot be used with -window"),

@@ -230,7 +230,7 @@ def test_bands_that_single_precision_hardly_tells_apart_are_named(tmp_path, tool
     options, outputs = arguments[:-1], arguments[-1:]
     result = run(f"gdal_hsi_{tool}", "-q", *options, source, *outputs)
     assert result.err.count(COARSE) == 1 and "the values of bands 3-4 are" in result.err
-    assert re.search(r"about 1e\+06, spread by 0\.00\d+, where single precision has steps of 0\.062", result.err)
+    assert re.search(r"those of band 3 are about 1e\+06 and vary by 0\.00\d+, but single precision has steps of 0\.062 there", result.err)
     assert "--calc 'A-(1e+06)'" in result.err
 
 

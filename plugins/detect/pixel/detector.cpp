@@ -74,8 +74,9 @@ int components_of(const Detector& d, const Vector& eigenvalues, int asked) {
         return best < static_cast<int>(d.used.size()) ? best : 0;
     }
     if (asked > rank)
-        throw Error("the background has " + counted(rank, "component") + ", not " + std::to_string(asked),
-                    "Use fewer components, or auto.");
+        throw Error("the background has only " + counted(rank, "usable component") + ", but " +
+                        std::to_string(asked) + " are requested",
+                    "Use a smaller -nc, or -nc auto.");
     return asked;
 }
 
