@@ -620,8 +620,10 @@ void declare_fit(tool::Builder& args, Settings& s) {
          {"c", Topography::c, "cosine with C, fitted to each band"},
          {"scs", Topography::scs, "sun-canopy-sensor"},
          {"scs+c", Topography::scs_c, "sun-canopy-sensor with C, fitted to each band"},
-         {"minnaert", Topography::minnaert, "cosine, limited where the sun is low (Richter)"},
-         {"minnaert-g", Topography::minnaert_g, "the limit alone, for scenes already divided by cos i"}});
+         {"minnaert", Topography::minnaert,
+          "cosine times a factor G that limits it where the sun is low (Richter)"},
+         {"minnaert-g", Topography::minnaert_g,
+          "the factor G of minnaert alone, for scenes that were already corrected with cosine"}});
     args.choice<Brdf>("brdf", s.method.brdf, "How BRDF is corrected",
                       {{"none", Brdf::none},
                        {"universal", Brdf::universal, "one set of coefficients for all pixels"},

@@ -401,9 +401,10 @@ void declare(tool::Builder& args) {
         .shown_as("X Y")
         .in_unit("pixels")
         .defaults_to("the landscape itself");
-    args.option("light", s.light,
-                "With -corner: brightness FACTOR, increased by SLOPE at the right side and decreased at "
-                "the left side")
+    args.option(
+            "light", s.light,
+            "With -corner: multiply the brightness by FACTOR (1 + SLOPE x), where x is -1 at the left and "
+            "1 at the right")
         .shown_as("FACTOR SLOPE")
         .defaults_to("1 0");
     args.output("geometry", s.geometry, Content::raster,

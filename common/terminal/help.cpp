@@ -218,7 +218,7 @@ std::string option_table(const tool::Declaration& declaration) {
     if (!own.empty()) text += "\n" + table_of(declaration, own);
     if (!shared.empty()) {
         text += '\n';
-        append_wrapped(text, "And of the [shared options](options.md): " + shared + ".", 0, 0);
+        append_wrapped(text, "The tool also has these [shared options](options.md): " + shared + ".", 0, 0);
     }
     return text;
 }
