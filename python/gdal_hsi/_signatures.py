@@ -206,6 +206,16 @@ ERRORS = (("UsageError", "ValueError", "an option, a shape, a band, a label or a
           ("MissingFile", "FileNotFoundError", "a file does not exist"))
 
 
+SEVERAL = "If there are several results, the call returns a `Result`, which contains all of them by name and in this order."
+
+
+def text_result(argument):
+    """What a result of type str contains."""
+    if ".svg" in argument["summary"]:
+        return "the text of an SVG file"
+    return {"hytools": "the text of the JSON file", "libsvm": "the text of the LIBSVM file"}.get(argument["name"], "the text of the CSV file")
+
+
 def documentation(signature, example):
     """The docstring of a function. example: a doctest, or nothing."""
     definition = signature.definition
@@ -222,8 +232,9 @@ def documentation(signature, example):
         name, kind = python_name(argument["name"]), result_type(signature, argument, "float32 array", "uint8 or uint16 array")
         kind = {"Points": "structured array with the fields line and sample", "NDArray[np.uint8]": "uint8 array"}.get(kind, kind)
         shape = f" of shape ({shape_of(signature, argument)})" if argument.get("content") == "raster" else ""
-        lines.append(f"{name} : {kind}{shape}" + (f", with {name}=True" if argument in signature.wanted else ""))
-    lines += ["Result, if there are several results", "    All of them, by name and in this order."] if len(signature.outputs) > 1 else []
+        text = f", {text_result(argument)}" if kind == "str" else ""
+        lines.append(f"{name} : {kind}{shape}{text}" + (f", with {name}=True" if argument in signature.wanted else ""))
+    lines += ["Result", *textwrap.wrap(SEVERAL, 96, initial_indent="    ", subsequent_indent="    ")] if len(signature.outputs) > 1 else []
     lines += [] if signature.made else ["dict", "    The report of the tool."]
     if signature.has_scene and signature.name not in EXACT and signature.required[0]["content"] == "raster":
         lines += ["", "Notes", "-----", *textwrap.wrap(IN_SINGLE_PRECISION, 100)]
