@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 // gdal_hsi_accuracy: assesses a class map with reference labels.
 #include "accuracy/accuracy.h"
+#include "core/class_names.h"
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/file_path.h"
 #include "core/text.h"
 #include "gdal_hsi_accuracy/scores.h"
+#include "gdal_hsi_accuracy/warnings.h"
 #include "raster/labels.h"
 #include "raster/regular_file.h"
 #include "raster/side_files.h"
@@ -24,10 +26,10 @@
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -169,8 +171,6 @@ struct Known {
     std::vector<std::string> without_training; ///< messages about maps whose training pixels are unknown
 };
 
-bool same_name(const std::string& a, const std::string& b) { return a == b || differ_in_composition(a, b); }
-
 /// Splits -leave-out into words. A text that is not a list is kept whole, and LabelSource then rejects it.
 std::vector<std::string> left_out_words(const std::vector<std::string>& texts) {
     std::vector<std::string> words;
@@ -221,7 +221,7 @@ void leave_out_by_name(raster::LabelOptions& labels, const raster::Grid& grid, K
         for (const auto& c : legend) {
             if (c.name.empty()) continue;
             const auto same = std::find_if(known.number.begin(), known.number.end(),
-                                           [&](const auto& one) { return same_name(one.first, c.name); });
+                                           [&](const auto& one) { return alike_names(one.first, c.name); });
             if (same != known.number.end()) continue;
             known.number[c.name] = c.value;
             known.name.try_emplace(c.value, c.name);
@@ -247,28 +247,28 @@ std::vector<std::string> words_of(const std::vector<std::pair<std::string, std::
     return words;
 }
 
-/// Returns the classes of a file. Two names are equal if they differ only in Unicode composition: programs on
-/// macOS may write an accent as a separate character.
+/// Returns the classes of a file, with names in the spelling that was read first. Two names are equal if they
+/// differ only in case, or only in Unicode composition: programs on macOS may write an accent as a separate
+/// character. If a file has several such names, they are different classes.
 std::vector<raster::LabelClass> legend_of(tool::Run& run, const raster::LabelSource& source,
                                           std::vector<std::string>& known) {
-    auto legend = source.legend();
-    const auto has = [&](const std::string& name) {
-        return std::any_of(legend.begin(), legend.end(), [&](const auto& c) { return c.name == name; });
-    };
+    const auto& in_file = source.legend();
+    auto legend = in_file;
     for (auto& c : legend) {
-        if (c.name.empty()) continue;
-        const auto spelled = std::find_if(known.begin(), known.end(), [&](const std::string& name) {
-            return differ_in_composition(name, c.name);
-        });
-        if (spelled != known.end() && !has(*spelled)) {
+        if (c.name.empty() || std::find(known.begin(), known.end(), c.name) != known.end()) continue;
+        const auto alike = [&](const std::string& name) { return alike_names(name, c.name); };
+        const auto spelled = std::find_if(known.begin(), known.end(), alike);
+        if (spelled == known.end() || !is_unlike_others(in_file, c.name) ||
+            std::find_if(std::next(spelled), known.end(), alike) != known.end()) {
+            known.push_back(c.name);
+            continue;
+        }
+        if (differ_in_composition(*spelled, c.name))
             run.warn("'" + source.path() + "': the accents in the name of class " +
                      tool::class_text(c.value, c.name) +
                      " are encoded differently in the other file (Unicode's NFC and NFD): both names are "
                      "read as the same class");
-            c.name = *spelled;
-        } else if (std::find(known.begin(), known.end(), c.name) == known.end()) {
-            known.push_back(c.name);
-        }
+        c.name = *spelled;
     }
     return legend;
 }
@@ -480,6 +480,8 @@ std::optional<accuracy::Result> judge(tool::Run& run, Settings s, Json& report, 
     auto result = confusion.result(s.unclassified == "error");
     if (const std::string pair = raster::shared_name(result.classes); !pair.empty())
         run.warn(pair + ": classes are matched by their numbers");
+    else
+        warn_of_other_names(run, confusion.named_pairs());
     if (confusion.renumbered())
         run.note("Map and reference number their classes differently: classes are matched by name and have "
                  "the reference's numbers");
@@ -492,92 +494,6 @@ std::string file_for_fold(tool::Run& run, const std::string& role, const std::st
     if (!raster::is_there(own) && raster::is_there(path)) return path;
     run.files()->reads(role, own, raster::files_read_with(own));
     return own;
-}
-
-/// Warns of classes with few reference pixels. If there are several folds, the message names them.
-void warn_of_few_pixels(tool::Run& run, const std::vector<accuracy::Result>& results) {
-    struct Few {
-        std::string name;
-        int64_t least = tools::least_class_pixels, most = 0;
-        std::vector<int> folds;
-    };
-    std::map<std::pair<int, std::string>, Few> classes;
-    for (size_t k = 0; k < results.size(); ++k)
-        for (const auto& c : results[k].by_class) {
-            if (c.reference == 0 || c.reference >= tools::least_class_pixels) continue;
-            Few& few = classes[{c.of.value, c.of.name}];
-            few.name = tool::class_text(c.of.value, c.of.name);
-            few.least = std::min(few.least, c.reference);
-            few.most = std::max(few.most, c.reference);
-            few.folds.push_back(static_cast<int>(k) + 1);
-        }
-    if (classes.empty()) return;
-    std::string list;
-    for (const auto& [key, few] : classes) {
-        list += (list.empty() ? "" : ", ") + few.name + " (" + std::to_string(few.least);
-        if (few.most > few.least) list += " to " + std::to_string(few.most);
-        if (results.size() > 1) list += " in " + tools::folds_text(few.folds);
-        list += ")";
-    }
-    run.warn("few reference pixels of class " + list + ": under " +
-             std::to_string(tools::least_class_pixels) +
-             " pixels, one pixel changes an accuracy of the class by more than a tenth");
-}
-
-/// Warns if there is only one class. Its agreement shows nothing: alarms of a detector outside of the labels
-/// are not counted as errors.
-void warn_of_one_class(tool::Run& run, const std::vector<accuracy::Result>& results) {
-    int64_t alarms = 0, named = 0;
-    for (const auto& r : results) {
-        if (!std::isnan(r.kappa.value)) return;
-        alarms += r.alarms;
-        named += r.alarms;
-        for (const auto& c : r.by_class)
-            named += c.mapped;
-    }
-    if (alarms > 0)
-        run.warn("map or reference has only one class, so the accuracies ignore false alarms: " +
-                 std::to_string(alarms) + " of " + counted(named, "pixel") +
-                 " with a class in the map have no label. Assess the scores of a detector (-scores), or "
-                 "label the background");
-}
-
-/// Warns of map pixels with classes that are missing in all references. The cause may be labels of another
-/// field or of another scene. Classes in -leave-out are expected to be missing.
-void warn_of_unknown_classes(tool::Run& run, const std::vector<accuracy::Result>& results,
-                             const std::vector<std::string>& left_out) {
-    constexpr size_t most = 5;
-    using Class = std::pair<int, std::string>;
-    std::set<Class> known;
-    std::map<Class, int64_t> lacking; // number of pixels per class
-    int64_t judged = 0, pixels = 0;
-    for (const auto& result : results) {
-        judged += result.pixels;
-        for (const auto& c : result.by_class) {
-            const Class one{c.of.value, c.of.name};
-            if (c.reference > 0) known.insert(one);
-            if (c.reference == 0 && c.mapped > 0) lacking[one] += c.mapped;
-        }
-    }
-    std::vector<std::string> classes;
-    for (const auto& [one, mapped] : lacking) {
-        const auto& [value, name] = one;
-        if (known.count(one) > 0) continue;
-        if (std::any_of(left_out.begin(), left_out.end(), [&, value = value, &name = name](const auto& word) {
-                return word == name || word == std::to_string(value);
-            }))
-            continue;
-        pixels += mapped;
-        classes.push_back(tool::class_text(value, name));
-    }
-    run.report()["pixels_of_unknown_classes"] = pixels;
-    if (!tools::touching_counts(pixels, judged)) return;
-    const size_t further = classes.size() - std::min(classes.size(), most);
-    classes.resize(classes.size() - further);
-    run.warn(std::to_string(pixels) + " of " + counted(judged, "judged pixel") +
-             worded(pixels, " has a class", " have classes") + " in the map that the reference lacks (" +
-             joined(classes, ", ") + (further > 0 ? " and " + counted(further, "other") : std::string()) +
-             "), and count as errors: check that the labels and -field belong to the map");
 }
 
 /// Each item of -leave-out must be a class of at least one reference.

@@ -213,18 +213,17 @@ void run_atdca(tool::Run& run, Settings s) {
     else
         for (const auto& t : targets)
             spectra.push_back(t.spectrum);
-    const auto library = tools::library_of_targets(spectra, targets, *cube, "Target", many.get());
+    auto library = tools::library_of_targets(spectra, targets, *cube, "Target", many.get());
 
     if (further) classify_pixels(run, computing, s, source->shape(), spectra, cube);
-    if (!s.spectra.empty()) {
-        tools::BandScales(*cube).note(run);
-        raster::write_spectral_library(spectra_output, library, s.targets.history);
-    }
     tools::write_targets(run, s.targets, targets, *source, many.get());
 
     tools::report_search_cost(run, found, options.targets, !options.keep_scene);
     tools::report_targets(run, targets, many.get());
     tools::compare_with_references(run, s.reference, references, library, *cube, "Target");
+    if (s.spectra.empty()) return;
+    tools::BandScales(*cube).note(run);
+    raster::write_spectral_library(spectra_output, library, s.targets.history);
 }
 
 // The options
@@ -237,8 +236,9 @@ void check_dependent_options(const tool::Call& call, const Settings& s) {
             throw UsageError(tool::option_requires("-" + std::string(name), other),
                              "Leave it out, or also give " + other + ".");
     };
-    for (const char* name : {"spectrum", "resample"})
+    for (const char* name : {"spectrum", "resample", "reference-names"})
         needs(!s.reference.path.empty(), name, "-reference FILE");
+    needs(!s.spectra.empty(), "reference-names", "-spectra FILE");
     needs(!s.map.empty(), "max-angle", "-map FILE");
     needs(!s.scores.empty(), "score-kind", "-scores FILE");
     for (const char* name : {"co", "mask-output"})

@@ -535,8 +535,10 @@ int choose_number(tool::Run& run, const Settings& s, tool::Scene& scene, const t
     }
     run.report()["range"] = {{"steps", list}, {"knee", knee ? Json(chosen) : Json()}, {"chosen", chosen}};
     if (knee)
-        run.note("Knee: " + std::to_string(chosen) + " endmembers, which are written (use -t " +
-                 std::to_string(chosen) + " to search only for them)");
+        run.note("Knee: " + std::to_string(chosen) + " endmembers, which are written" +
+                 (s.method == "atdca"
+                      ? std::string()
+                      : "; a run with -t " + std::to_string(chosen) + " searches anew and may find others"));
     else
         run.warn("the residuals have no knee (" +
                  std::string(steps.size() < 3 ? "the range has fewer than three numbers"
@@ -602,13 +604,12 @@ void run_endmembers(tool::Run& run, Settings s) {
     if (!s.spectra.empty() || !s.reference.path.empty())
         library = tools::library_of_targets(tools::spectra_of_targets(cube, run, targets, many.get()),
                                             targets, *cube, "Endmember", many.get());
-    if (!s.spectra.empty()) {
-        tools::BandScales(*cube).note(run);
-        raster::write_spectral_library(spectra_output, library, s.members.history);
-    }
     tools::write_targets(run, s.members, targets, *scene.raster(), many.get());
     tools::report_targets(run, targets, many.get());
     tools::compare_with_references(run, s.reference, references, library, *cube, "Endmember");
+    if (s.spectra.empty()) return;
+    tools::BandScales(*cube).note(run);
+    raster::write_spectral_library(spectra_output, library, s.members.history);
 }
 
 void declare(tool::Builder& args) {
@@ -648,9 +649,11 @@ void declare(tool::Builder& args) {
     tools::add_vector_options(args, s.members);
     args.overwrite(s.members.overwrite, "Replace existing outputs; otherwise an existing output is an error");
     args.check([&s](const tool::Call& call) {
-        for (const char* name : {"spectrum", "resample"})
+        for (const char* name : {"spectrum", "resample", "reference-names"})
             if (call.given(name) && s.reference.path.empty())
                 throw UsageError("-" + std::string(name) + " requires -reference");
+        if (s.reference.rename && s.spectra.empty())
+            throw UsageError("-reference-names requires -spectra", "Only names of written spectra change.");
         if (s.method != "vca" && call.given("seed"))
             throw UsageError("-seed: -method " + s.method + " uses no random numbers",
                              "Leave it out, or use -method vca.");

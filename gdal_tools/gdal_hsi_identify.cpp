@@ -418,6 +418,12 @@ bool compute(tool::Run& run, const Settings& s, const std::shared_ptr<raster::Ra
                 [&] { return run.pass("identification", share); });
     if (operation->valid() == 0) return false;
     tool::report_invalid(run, operation->valid(), operation->invalid(), "and left without a name");
+    if (!known && !s.areas.empty()) {
+        double gt[6];
+        run.note("The column area_m2 of " + s.areas + " is empty: " +
+                 (scene->facts().copy_geotransform(gt) ? "the area of a pixel is unknown in the scene's SRS"
+                                                       : "the scene has no geotransform"));
+    }
     raster::write_text_output(table, report_areas(run, *plan, *operation, known));
     outputs.commit();
     return true;

@@ -11,6 +11,7 @@
 #include "eadp/profile.h"
 #include "math/exact_sum.h"
 #include "profile/profile.h"
+#include "raster/lookup_table.h"
 #include "raster/quality_flags.h"
 #include "raster/raster_source.h"
 #include "raster/regular_file.h"
@@ -532,13 +533,12 @@ std::vector<std::string> next_commands(const tool::Run& run, const raster::Raste
     std::vector<std::string> commands;
     if (!counted) commands.push_back("gdal_hsi_info -count" + words);
     double gt[6];
-    if (!source.facts().copy_geotransform(gt) && source.located() && !source.facts().product.empty())
+    if (!source.facts().copy_geotransform(gt) && source.located() && raster::LookupTable::is_in(options.path))
         commands.push_back("gdal_hsi_orthorectify" + words + output("ortho", ".tif"));
     const int bands = source.facts().bands.in_file - static_cast<int>(source.facts().bands.bad.size());
     if (bands < 2) return commands;
-    const int components = std::min(bands, 10);
-    commands.push_back("gdal_hsi_vd" + words);
-    commands.push_back("gdal_hsi_pca -nc " + std::to_string(components) + words + output("pca", ".tif"));
+    const std::string pca = "gdal_hsi_pca -nc " + std::to_string(std::min(bands, 10));
+    commands.insert(commands.end(), {"gdal_hsi_vd" + words, pca + words + output("pca", ".tif")});
     return commands;
 }
 

@@ -28,11 +28,12 @@ using tool::Content;
 
 struct Settings {
     raster::LabelOptions labels;
-    std::string like, test_file, cover_file;
+    std::string like, test_file, cover_file, groups_file;
     std::vector<std::string> counts, fractions;
     sample::Options sample;
     bool by_patches = false;
-    int folds = 0; ///< number of folds; 0: one split
+    int64_t patch_pixels = 0; ///< largest number of labelled pixels of a patch; 0: all
+    int folds = 0;            ///< number of folds; 0: one split
 };
 
 /// Writes the pixels of one part as a class map, in strips of 256 rows.
@@ -48,6 +49,22 @@ void write_part(raster::RasterSink& sink, const raster::LabelledPixels& all, con
         for (; at < all.index.size() && all.index[at] < (y + n) * shape.samples; ++at)
             if (split.part[at] == part)
                 lines[static_cast<size_t>(all.index[at] - y * shape.samples)] = all.value[at];
+        sink.write(Rect{0, y, shape.samples, n}, CubeView<float>::packed(lines.data(), 1, n, shape.samples));
+    }
+}
+
+/// Writes the number of each labelled pixel's patch, from 1, in strips of 256 rows.
+void write_groups(raster::RasterSink& sink, const raster::LabelledPixels& all,
+                  const std::vector<size_t>& patch) {
+    const auto shape = sink.shape();
+    constexpr int64_t strip = 256;
+    std::vector<float> lines(static_cast<size_t>(strip * shape.samples));
+    size_t at = 0;
+    for (int64_t y = 0; y < shape.lines; y += strip) {
+        const int64_t n = std::min(strip, shape.lines - y);
+        std::fill(lines.begin(), lines.end(), std::numeric_limits<float>::quiet_NaN()); // NaN: no label
+        for (; at < all.index.size() && all.index[at] < (y + n) * shape.samples; ++at)
+            lines[static_cast<size_t>(all.index[at] - y * shape.samples)] = static_cast<float>(patch[at] + 1);
         sink.write(Rect{0, y, shape.samples, n}, CubeView<float>::packed(lines.data(), 1, n, shape.samples));
     }
 }
@@ -228,8 +245,9 @@ void write_cover(tool::Run& run, raster::RasterSink& sink, raster::LabelSource& 
 /// All outputs of the run. They are checked before the first output is created.
 class Outputs {
   public:
-    Outputs(tool::Run& run, const Settings& s, const raster::LabelledPixels& all, raster::LabelSource& labels)
-        : m_run(run), m_all(all), m_labels(labels) {
+    Outputs(tool::Run& run, const Settings& s, const raster::LabelledPixels& all, raster::LabelSource& labels,
+            const std::vector<size_t>& patch)
+        : m_run(run), m_all(all), m_labels(labels), m_patch(patch) {
         for (int k = 0; k < std::max(1, s.folds); ++k) {
             raster::OutputOptions train = run.options().destination,
                                   test = run.side_output("dst_test", s.test_file);
@@ -244,11 +262,12 @@ class Outputs {
             add_map(train, "training labels", k, sample::Part::train);
             add_map(test, "test labels", k, sample::Part::test);
         }
+        if (!s.groups_file.empty()) add_groups(s.groups_file);
         if (s.cover_file.empty()) return;
         m_values = labels.share_classes();
         if (m_values.empty())
             throw Error("-cover: no class with polygons is left", "Leave fewer classes out with -leave-out.");
-        Output cover{run.side_output("-cover", s.cover_file), {}, 0, sample::Part::left_out};
+        Output cover{run.side_output("-cover", s.cover_file), {}, Kind::cover, 0, {}};
         cover.options.nodata.reset(); // the nodata value is meant for the labels
         cover.spec.shape = {all.grid.samples, all.grid.lines, static_cast<int>(m_values.size())};
         cover.spec.holes = true;
@@ -266,8 +285,10 @@ class Outputs {
         for (const Output& o : m_outputs) {
             if (m_run.cancel().requested()) throw Cancelled();
             const auto sink = raster::create_sink(o.options, o.spec, &scene);
-            if (o.part == sample::Part::left_out)
+            if (o.kind == Kind::cover)
                 write_cover(m_run, *sink, m_labels, m_values);
+            else if (o.kind == Kind::groups)
+                write_groups(*sink, m_all, m_patch);
             else
                 write_part(*sink, m_all, splits[static_cast<size_t>(o.split)], o.part);
             sink->commit();
@@ -275,15 +296,34 @@ class Outputs {
     }
 
   private:
+    enum class Kind { part, groups, cover };
     struct Output {
         raster::OutputOptions options;
         raster::OutputSpec spec;
+        Kind kind = Kind::part;
         int split = 0;
-        sample::Part part = sample::Part::left_out; ///< left_out: the output holds fractional cover
+        sample::Part part = sample::Part::left_out; ///< only for Kind::part
     };
 
+    void add_groups(const std::string& path) {
+        const size_t patches = *std::max_element(m_patch.begin(), m_patch.end()) + 1;
+        if (patches > static_cast<size_t>(raster::max_class))
+            throw Error("-groups: the labels have " + counted(patches, "patch", "patches") +
+                            ", more than the 65535 numbers of a file of groups",
+                        "Leave -groups out, or label fewer patches.");
+        Output groups{m_run.side_output("-groups", path), {}, Kind::groups, 0, {}};
+        groups.options.type = "UInt16";
+        groups.options.nodata = 0;
+        groups.spec.shape = {m_all.grid.samples, m_all.grid.lines, 1};
+        groups.spec.type = "UInt16";
+        groups.spec.holes = true;
+        groups.spec.bands = {{"patch of the labels", {}}};
+        m_outputs.push_back(std::move(groups));
+        raster::check_output(m_outputs.back().options, m_outputs.back().spec);
+    }
+
     void add_map(raster::OutputOptions options, const char* band, int split, sample::Part part) {
-        Output map{std::move(options), {}, split, part};
+        Output map{std::move(options), {}, Kind::part, split, part};
         map.spec.shape = {m_all.grid.samples, m_all.grid.lines, 1};
         raster::describe_class_map(m_all.classes, map.options, map.spec);
         map.spec.bands = {{band, {}}};
@@ -294,7 +334,8 @@ class Outputs {
     tool::Run& m_run;
     const raster::LabelledPixels& m_all;
     raster::LabelSource& m_labels;
-    std::vector<uint16_t> m_values; ///< class values of the bands of -cover
+    const std::vector<size_t>& m_patch; ///< patch of each labelled pixel, from 0; empty if not needed
+    std::vector<uint16_t> m_values;     ///< class values of the bands of -cover
     std::vector<Output> m_outputs;
 };
 
@@ -310,6 +351,28 @@ void warn_of_further_folds(tool::Run& run, const Settings& s) {
              " folds and not part of this split, but a pattern such as train_*.tif includes " +
              worded(files.size(), "it", "them") + ": delete " + worded(files.size(), "it", "them"));
     run.report()["files_of_more_folds"] = files;
+}
+
+/// Keeps at most `most` labelled pixels of each patch, nearest to its centre.
+void keep_centres(tool::Run& run, raster::LabelledPixels& all, std::vector<size_t>& patch, int64_t most) {
+    const auto keep = sample::nearest_to_centres(all.index, all.grid.samples, patch, most);
+    size_t kept = 0;
+    std::map<int, int64_t> pixels;
+    for (size_t i = 0; i < keep.size(); ++i) {
+        if (keep[i] == 0) continue;
+        all.index[kept] = all.index[i];
+        all.value[kept] = all.value[i];
+        patch[kept] = patch[i];
+        ++pixels[all.value[i]];
+        ++kept;
+    }
+    run.note("-patch-pixels keeps " + std::to_string(kept) + " of " + counted(keep.size(), "labelled pixel"));
+    run.report()["labels"]["kept_pixels"] = kept;
+    all.index.resize(kept);
+    all.value.resize(kept);
+    patch.resize(kept);
+    for (auto& c : all.classes)
+        c.pixels = pixels[c.value];
 }
 
 void run_sample(tool::Run& run, Settings& settings) {
@@ -328,7 +391,7 @@ void run_sample(tool::Run& run, Settings& settings) {
     }
     for (const auto& note : source->notes())
         run.warn(note);
-    const auto all = raster::collect_labels(*source);
+    auto all = raster::collect_labels(*source);
     for (const auto& note : all.notes)
         run.warn(note);
     for (const auto& text : settings.counts)
@@ -338,13 +401,15 @@ void run_sample(tool::Run& run, Settings& settings) {
     auto& report = run.report();
     report["labels"] = {
         {"path", source->path()}, {"how", source->description()}, {"pixels", all.index.size()}};
-    std::vector<size_t> patch;
-    if (settings.by_patches) {
+    std::vector<size_t> patches_of, patch; // patch: empty if single pixels are drawn
+    if (settings.by_patches || settings.patch_pixels > 0 || !settings.groups_file.empty()) {
         sample::Patches patches(all.index, all.value, all.grid.samples);
         source->each_polygon(
             [&](uint16_t value, const std::vector<int64_t>& pixels) { patches.join(value, pixels); });
-        patch = patches.numbers();
-        report["patches"] = *std::max_element(patch.begin(), patch.end()) + 1;
+        patches_of = patches.numbers();
+        if (settings.patch_pixels > 0) keep_centres(run, all, patches_of, settings.patch_pixels);
+        if (settings.by_patches) patch = patches_of;
+        report["patches"] = *std::max_element(patches_of.begin(), patches_of.end()) + 1;
         run.note(counted(report["patches"].get<size_t>(), "patch", "patches") + " of labelled pixels");
     }
     const auto& index = all.index;
@@ -358,7 +423,7 @@ void run_sample(tool::Run& run, Settings& settings) {
         splits = {sample::split(index, all.value, samples, lines, all.classes, settings.sample, patch)};
         report_split(run, all, splits.front(), report);
     }
-    Outputs outputs(run, settings, all, *source);
+    Outputs outputs(run, settings, all, *source, patches_of);
     warn_of_neighbours(run, settings, all, splits);
     if (settings.folds > 0) warn_of_further_folds(run, settings);
     tool::end_of_plan(run);
@@ -390,6 +455,11 @@ void declare(tool::Builder& args) {
         .between(2, tools::most_folds)
         .shown_as("K")
         .preset.value.clear();
+    args.option("patch-pixels", s.patch_pixels,
+                "Use at most N labelled pixels of each patch, nearest to its centre")
+        .from(1)
+        .shown_as("N")
+        .defaults_to("all");
     args.option("min-distance", s.sample.min_distance,
                 "Exclude test pixels nearer than this to training pixels, and draw training pixels as "
                 "compact patches")
@@ -404,6 +474,9 @@ void declare(tool::Builder& args) {
     tool::add_label_options(args, s.labels);
     args.output("cover", s.cover_file, Content::raster,
                 "Also write the fractional cover of each class's polygons to FILE, one band per class");
+    args.output(
+        "groups", s.groups_file, Content::raster,
+        "Also write the number of each labelled pixel's patch to FILE, for gdal_hsi_svm_train -cv-by");
     args.add_report();
     args.check([&s](const tool::Call& call) {
         for (const auto& text : s.counts)
@@ -451,6 +524,9 @@ extern constinit const tool::Definition sample{
       "A tenth of each class, from polygons"},
      {"gdal_hsi_sample -n 50 -min-distance 5 -patches 4 labels.tif train.tif test.tif",
       "Test pixels at least 5 pixels away from training pixels"},
+     {"gdal_hsi_sample -folds 5 -by patches -patch-pixels 25 -groups groups.tif -like scene.img fields.gpkg "
+      "train.tif test.tif && gdal_hsi_svm_train -cv-by groups.tif scene.img train_1.tif model_1.json",
+      "Few pixels of each field; the search for C and gamma holds out the same fields"},
      {"gdal_hsi_sample -folds 5 -by patches -min-cover 0.7 -like scene.img fields.gpkg train.tif test.tif",
       "Five folds of whole fields, with pixels covered to at least 70 per cent: train_1.tif, test_1.tif .."}},
     "",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // gdal_hsi_svm_train: trains a model with the labelled pixels of a scene. One pass reads the tiles that
 // contain a labelled pixel.
+#include "core/class_names.h"
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/file_path.h"
@@ -44,6 +45,7 @@ struct Settings {
     std::vector<std::string> weights;
     std::vector<double> c, gamma;
     std::string cv_by = "auto"; ///< auto, pixels, patches, or a file of groups
+    std::string cv_field;       ///< field of the groups in a vector file of cv_by; empty: found by its name
     int folds = 5;
     bool cv_by_file() const { return cv_by != "auto" && cv_by != "pixels" && cv_by != "patches"; }
     uint64_t seed = 1;
@@ -76,11 +78,11 @@ void set_weights(const Settings& s, std::vector<svm::ModelClass>& classes) {
     }
     for (const auto& text : s.weights) {
         const auto [which, factor] = parse_weight(text);
-        const auto known =
+        auto known =
             std::find_if(classes.begin(), classes.end(), [&, &name = which](const svm::ModelClass& c) {
-                return name == c.name || name == std::to_string(c.value) ||
-                       differ_in_composition(name, c.name);
+                return name == std::to_string(c.value);
             });
+        if (known == classes.end()) known = find_class_named(classes, which);
         if (known == classes.end()) throw UsageError("-weight: no training pixel has class '" + which + "'");
         known->weight *= factor;
     }
@@ -176,13 +178,46 @@ bool are_comparable(const svm::TrainingSet& set, const std::vector<size_t>& grou
                          [](const auto& one) { return one.second.size() > 1; }) > 1;
 }
 
-/// Returns the group of each labelled pixel, from -cv-by FILE. \throws Error if a pixel has no group.
-std::vector<size_t> read_groups(const std::string& path, const LabelledScene& part) {
+/// Opens the groups of -cv-by FILE. \throws Error that names -cv-field where labels have -field.
+std::unique_ptr<raster::LabelSource> open_groups(const raster::LabelOptions& options,
+                                                 const raster::Grid& grid) {
+    try {
+        return raster::LabelSource::open(options, &grid);
+    } catch (const UsageError&) {
+        throw;
+    } catch (const Error& error) {
+        std::string advice = error.advice();
+        const std::string of_labels = "-field", class_field = "class field";
+        if (const size_t at = advice.find(of_labels); at != std::string::npos)
+            advice.replace(at, of_labels.size(), "-cv-field");
+        if (const size_t at = advice.find(class_field); at != std::string::npos)
+            advice.replace(at, class_field.size(), "field of the groups");
+        std::string what = error.what();
+        if (const size_t at = what.find("the field with the classes"); at != std::string::npos)
+            what = "-cv-by '" + options.path + "': the field with the groups is not known";
+        throw Error(what, advice);
+    }
+}
+
+/// Returns the group of each labelled pixel, from -cv-by FILE. `field`: set to the name of the field with the
+/// groups; empty for a raster. \throws Error if a pixel has no group.
+std::vector<size_t> read_groups(tool::Run& run, const Settings& s, const LabelledScene& part,
+                                std::string& field) {
+    const std::string& path = s.cv_by;
     raster::LabelOptions options;
     options.path = path;
+    options.field = s.cv_field;
     options.zero = raster::ZeroMeans::a_class;
     const auto grid = raster::grid_of(*part.scene);
-    const auto groups = raster::collect_labels(*raster::LabelSource::open(options, &grid));
+    const auto source = open_groups(options, grid);
+    field = source->value_name();
+    const auto groups = raster::collect_labels(*source);
+    if (s.cv_field.empty() && !field.empty() && groups.classes.size() <= part.labels.classes.size())
+        run.warn("-cv-by " + path + ": the field '" + field + "' has " +
+                 counted(groups.classes.size(), "group") + " for " +
+                 counted(part.labels.classes.size(), "class", "classes") +
+                 ": check that it holds groups, such as fields or flight lines, and not classes; -cv-field "
+                 "chooses another field");
     std::vector<size_t> of;
     int64_t without = 0;
     for (const int64_t index : part.labels.index) {
@@ -200,7 +235,7 @@ std::vector<size_t> read_groups(const std::string& path, const LabelledScene& pa
 }
 
 /// Chooses the folds. \throws Error if the labels do not have enough groups for -cv-by.
-Folds folds_of(const Settings& s, const TrainingSets& sets, bool polygons) {
+Folds folds_of(const Settings& s, const TrainingSets& sets, bool polygons, const std::string& field) {
     Folds folds;
     if (s.cv_by == "pixels") return folds;
     const bool fields = polygons || are_fields(sets.group);
@@ -216,7 +251,8 @@ Folds folds_of(const Settings& s, const TrainingSets& sets, bool polygons) {
     }
     folds.of = sample::folds_of_groups(sets.all.label, sets.group, s.folds, s.seed);
     folds.groups = std::set<size_t>(sets.group.begin(), sets.group.end()).size();
-    folds.what = s.cv_by_file() ? "groups of " + s.cv_by : "whole patches";
+    folds.what = s.cv_by_file() ? "groups of " + s.cv_by + (field.empty() ? "" : ", field '" + field + "'")
+                                : "whole patches";
     if (s.cv_by == "auto")
         folds.why = polygons ? "the labels are polygons" : "most labelled pixels are in patches";
     return folds;
@@ -246,7 +282,7 @@ bool model_is_a_guess(const svm::TrainResult& result) { return result.model.cv_a
 
 /// Warns of unreliable training: classes with few pixels, and folds that touch.
 void warn_of_weak_training(tool::Run& run, const svm::TrainingSet& set, const svm::TrainResult& result,
-                           bool by_groups, const Places& at) {
+                           const Folds& folds, const std::string& cv_by, const Places& at) {
     // With fewer than two pixels of a class in a fold, a single wrong pixel decides the result of the class.
     const bool validated = result.folds > 0;
     const int64_t least = validated ? std::max<int64_t>(tools::least_class_pixels, 2 * int64_t{result.folds})
@@ -265,15 +301,25 @@ void warn_of_weak_training(tool::Run& run, const svm::TrainingSet& set, const sv
                  " of them. These features do not separate the classes; try others (gdal_hsi_mnf, "
                  "gdal_hsi_pca), or label more areas");
     const auto& fold = result.fold;
-    const auto touches =
-        tools::touching_pixels(at.index, at.samples, [&](size_t i, size_t j) { return fold[i] != fold[j]; });
-    const int64_t touching = std::count(touches.begin(), touches.end(), 1);
+    const auto count_touching = [&](bool of_one_class) {
+        const auto touches = tools::touching_pixels(at.index, at.samples, [&](size_t i, size_t j) {
+            return fold[i] != fold[j] && (!of_one_class || set.label[i] == set.label[j]);
+        });
+        return static_cast<int64_t>(std::count(touches.begin(), touches.end(), 1));
+    };
+    const int64_t touching = count_touching(false);
     run.report()["pixels_touching_other_folds"] = touching;
-    if (!by_groups && tools::touching_counts(touching, set.samples()))
-        run.warn(std::to_string(touching) + " of " + counted(set.samples(), "training pixel") +
-                 " touch a pixel of another fold, and neighbours are similar: the accuracy of the "
-                 "cross-validation is too high. Use -cv-by patches if labels are patches; otherwise use "
-                 "gdal_hsi_accuracy on test pixels drawn by gdal_hsi_sample -min-distance");
+    // Touching pixels of different patches have different classes, so they do not raise the accuracy.
+    const bool by_groups = !folds.of.empty(), of_file = by_groups && cv_by != "auto" && cv_by != "patches";
+    const int64_t close = of_file ? count_touching(true) : by_groups ? 0 : touching;
+    if (!tools::touching_counts(close, set.samples())) return;
+    run.warn(
+        std::to_string(close) + " of " + counted(set.samples(), "training pixel") +
+        (of_file ? " touch a pixel of the same class in another fold" : " touch a pixel of another fold") +
+        ", and neighbours are similar: the accuracy of the cross-validation is too high. " +
+        (of_file ? "Use groups that do not divide the fields"
+                 : "Use -cv-by patches if labels are patches; otherwise use gdal_hsi_accuracy on test "
+                   "pixels drawn by gdal_hsi_sample -min-distance"));
 }
 
 void describe(tool::Run& run, const svm::TrainResult& result) {
@@ -325,8 +371,9 @@ void describe(tool::Run& run, const svm::TrainResult& result) {
     run.note(text);
 }
 
-/// Opens src and the scenes of -with, in this order, with their labels.
-std::vector<LabelledScene> open_scenes(tool::Run& run, const Settings& s) {
+/// Opens src and the scenes of -with, in this order, with their labels. `group_field`: set to the field of
+/// the groups in a vector file of -cv-by.
+std::vector<LabelledScene> open_scenes(tool::Run& run, const Settings& s, std::string& group_field) {
     std::vector<LabelledScene> parts;
     auto source = run.open_source();
     const auto add = [&](std::shared_ptr<raster::RasterSource> scene, const raster::LabelOptions& options) {
@@ -337,7 +384,7 @@ std::vector<LabelledScene> open_scenes(tool::Run& run, const Settings& s) {
     add(source, s.labels);
     if (s.cv_by_file()) {
         run.files()->reads("-cv-by", s.cv_by, raster::files_read_with(s.cv_by));
-        parts.front().patches = {read_groups(s.cv_by, parts.front()), false};
+        parts.front().patches = {read_groups(run, s, parts.front(), group_field), false};
     }
     Json list = Json::array();
     const Json first = run.report()["labels"];
@@ -371,7 +418,8 @@ void run_train(tool::Run& run, const Settings& s) {
     const auto libsvm_output = run.text_output("-libsvm", s.libsvm_file, s.overwrite);
     raster::check_text_output(model_output);
     raster::check_text_output(libsvm_output);
-    auto parts = open_scenes(run, s);
+    std::string group_field;
+    auto parts = open_scenes(run, s, group_field);
     run.report()["device"] = tool::describe_devices(run, {}, nullptr);
     tool::end_of_plan(run, [&] {
         for (const auto& part : parts)
@@ -397,9 +445,9 @@ void run_train(tool::Run& run, const Settings& s) {
     options.refine = s.c.empty() && s.gamma.empty();
     Folds folds;
     if (options.c.size() * options.gamma.size() > 1) {
-        folds = folds_of(s, sets, std::any_of(parts.begin(), parts.end(), [](const LabelledScene& part) {
-                             return part.patches.polygons;
-                         }));
+        const bool polygons = std::any_of(parts.begin(), parts.end(),
+                                          [](const LabelledScene& part) { return part.patches.polygons; });
+        folds = folds_of(s, sets, polygons, group_field);
         report_folds(run, folds, s.cv_by);
         options.fold = folds.of;
         if (!folds.of.empty()) options.folds = 1 + *std::max_element(folds.of.begin(), folds.of.end());
@@ -424,7 +472,7 @@ void run_train(tool::Run& run, const Settings& s) {
         run.warn("the smallest class has " + counted(result.folds, "training pixel") + ": " +
                  counted(result.folds, "fold") + " instead of " + std::to_string(s.folds));
 
-    warn_of_weak_training(run, set, result, !folds.of.empty(), sets.places);
+    warn_of_weak_training(run, set, result, folds, s.cv_by, sets.places);
 
     svm::Model& model = result.model;
     const auto& scene = *parts.front().scene;
@@ -463,6 +511,9 @@ void declare(tool::Builder& args) {
                 "Groups of pixels that a fold holds out: patches of a class, or the groups in FILE; auto: "
                 "patches if any")
         .shown_as("auto|pixels|patches|FILE");
+    args.option("cv-field", s.cv_field, "Field of the groups in a vector FILE of -cv-by: numbers or names")
+        .shown_as("NAME")
+        .defaults_to("found by its name");
     args.option("seed", s.seed, "Seed of the random folds").from(0);
     args.flag("probability", s.probability,
               "Also estimate class probabilities; training takes several times longer");
@@ -480,6 +531,8 @@ void declare(tool::Builder& args) {
     args.add_compute(false);
     args.check([&s](const tool::CommonOptions& options) {
         if (s.cv_by.empty()) throw UsageError("-cv-by is empty");
+        if (!s.cv_field.empty() && !s.cv_by_file())
+            throw UsageError(tool::option_requires("-cv-field", "-cv-by FILE"));
         if (!s.with.empty() && s.cv_by_file())
             throw UsageError("-cv-by FILE cannot be used with -with", "Use -cv-by patches.");
         if (!s.with.empty() && options.mask.given())

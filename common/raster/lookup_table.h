@@ -39,6 +39,8 @@ class LookupTable {
     /// Opens a product with a table, or a raster of two bands of integers: sample and line. Throws Error that
     /// names the file if it is neither, or if its grid has no position.
     static std::shared_ptr<const LookupTable> open(const std::string& path);
+    /// Returns true if open() would succeed.
+    static bool is_in(const std::string& path);
     ~LookupTable();
 
     const std::string& path() const; ///< the path that was given to open()

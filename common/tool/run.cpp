@@ -684,6 +684,11 @@ void Run::only_print() { m->options.quiet = true; }
 void Run::note(const std::string& text) {
     if (m->options.quiet || m->assumes) return;
     m->files->check_unchanged();
+    {
+        const std::lock_guard lock(m->mutex);
+        // A note on each of several scenes is printed once.
+        if (!m->notes.insert(text).second) return;
+    }
     m->front_end.note(text);
 }
 

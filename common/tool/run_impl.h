@@ -55,6 +55,7 @@ struct Run::Impl {
 
     std::mutex mutex; ///< guards the following members: GDAL's warnings arrive from any thread
     std::vector<std::string> warnings;
+    std::set<std::string> notes; ///< notes that were printed
     struct {
         double share_done = 0; ///< sum of the shares of all passes begun so far
         double position = 0;

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdio>
 #include <limits>
 #include <utility>
@@ -112,6 +113,7 @@ struct Matched {
     std::vector<std::string> first_alone, second_alone;
     size_t bands = 0;
     double mean = 0, largest = 0; ///< mean and largest angle, in degrees
+    double ratio = 0;             ///< median length of the matched spectra: second library over first library
 };
 
 Matched match_spectra(const raster::SpectralLibrary& a, const raster::SpectralLibrary& b,
@@ -144,17 +146,27 @@ Matched match_spectra(const raster::SpectralLibrary& a, const raster::SpectralLi
     const auto column_of = assigned(angles);
     Matched out;
     out.bands = common.size();
+    std::vector<double> ratios;
     std::vector<char> first_used(a.spectra.size(), 0), second_used(b.spectra.size(), 0);
     for (size_t r = 0; r < column_of.size(); ++r) {
         const size_t first = turned ? column_of[r] : r, second = turned ? r : column_of[r];
-        double squares = 0;
-        for (const size_t k : common)
+        double squares = 0, first_length = 0, second_length = 0;
+        for (const size_t k : common) {
             squares += std::pow(a.spectra[first][k] - b.spectra[second][k], 2);
+            first_length += std::pow(a.spectra[first][k], 2);
+            second_length += std::pow(b.spectra[second][k], 2);
+        }
+        if (first_length > 0 && second_length > 0) ratios.push_back(std::sqrt(second_length / first_length));
         out.matches.push_back({first, second, angles[r][column_of[r]],
                                std::sqrt(squares / static_cast<double>(common.size()))});
         out.mean += out.matches.back().angle / static_cast<double>(column_of.size());
         out.largest = std::max(out.largest, out.matches.back().angle);
         first_used[first] = second_used[second] = 1;
+    }
+    if (!ratios.empty()) {
+        const auto middle = ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2);
+        std::nth_element(ratios.begin(), middle, ratios.end());
+        out.ratio = *middle;
     }
     std::sort(out.matches.begin(), out.matches.end(),
               [](const Match& x, const Match& y) { return x.first < y.first; });
@@ -163,6 +175,19 @@ Matched match_spectra(const raster::SpectralLibrary& a, const raster::SpectralLi
     for (size_t k = 0; k < second_used.size(); ++k)
         if (second_used[k] == 0) out.second_alone.push_back(b.names[k]);
     return out;
+}
+
+/// Warns if the spectra of one library are more than ten times as large as those of the other, so that their
+/// units probably differ. The spectral angles do not depend on the unit.
+void warn_of_other_units(tool::Run& run, double ratio, const std::string& src, const std::string& other) {
+    if (ratio == 0 || (ratio >= 0.1 && ratio <= 10)) return;
+    char factor[32];
+    std::snprintf(factor, sizeof factor, "%.3g", ratio > 1 ? ratio : 1 / ratio);
+    run.warn(
+        "the spectra of '" + (ratio > 1 ? other : src) + "' are " + factor +
+        " times as large as the spectra of '" + (ratio > 1 ? src : other) +
+        "', so their units probably differ: the RMSE compares stored values and has no meaning then; the "
+        "angles do not depend on the unit");
 }
 
 Json library_json(const Matched& m, const raster::SpectralLibrary& a, const raster::SpectralLibrary& b) {
@@ -231,6 +256,7 @@ bool compare_libraries(tool::Run& run, const Settings& s) {
                   std::to_string(b.names.size()) + " of " + s.other);
     });
     const Matched found = match_spectra(a, b, s.other);
+    warn_of_other_units(run, found.ratio, run.options().source.path, s.other);
     give_result(run, s, text_output, library_json(found, a, b), library_text(found, a, b));
     compare::Findings limited;
     limited.spectral = {Metric::sad};

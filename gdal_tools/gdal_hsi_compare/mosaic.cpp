@@ -329,6 +329,7 @@ Json pair_json(const compare::Findings& f) {
     for (size_t k = 0; k < f.spectral.size(); ++k)
         metrics[compare::metric_name(f.spectral[k])] = {{"mean", json_number(f.summaries[k].mean)},
                                                         {"maximum", json_number(f.summaries[k].maximum)}};
+    if (metrics.contains("rmse")) metrics["rmse"]["all_values"] = json_number(f.rmse);
     return metrics;
 }
 
@@ -342,6 +343,7 @@ compare::Findings of_all_pairs(const std::vector<PairOfScenes>& pairs) {
         }
         const auto pixels = static_cast<double>(pair.found.counts.compared);
         all.counts.compared += pair.found.counts.compared;
+        all.rmse += pixels * pair.found.rmse * pair.found.rmse;
         for (size_t k = 0; k < all.spectral.size(); ++k) {
             all.summaries[k].mean += pixels * pair.found.summaries[k].mean;
             all.summaries[k].maximum = std::max(all.summaries[k].maximum, pair.found.summaries[k].maximum);
@@ -349,6 +351,7 @@ compare::Findings of_all_pairs(const std::vector<PairOfScenes>& pairs) {
     }
     for (auto& summary : all.summaries)
         summary.mean /= static_cast<double>(all.counts.compared);
+    all.rmse = std::sqrt(all.rmse / static_cast<double>(all.counts.compared));
     return all;
 }
 

@@ -400,6 +400,10 @@ Json to_json(const compare::Findings& f, const ComparedScene& a, const ComparedS
             list.push_back(json_number(x));
         return Json{{"mean", json_number(mean(v))}, {"bands", list}};
     };
+    if (!f.band_rmse.empty()) {
+        metrics["rmse"]["all_values"] = json_number(f.rmse);
+        metrics["rmse"]["bands"] = by_band(f.band_rmse)["bands"];
+    }
     if (f.has_ssim) metrics["ssim"] = by_band(f.ssim);
     if (f.has_sr) {
         metrics["sr"] = by_band(f.sr);
@@ -419,6 +423,9 @@ Json to_json(const compare::Findings& f, const ComparedScene& a, const ComparedS
               {"valid_in_neither", f.counts.neither}}},
             {"metrics", metrics}};
 }
+
+/// With more bands, the rmse of each band is only in the JSON, unless bands are listed for ssim or sr.
+constexpr size_t most_listed = 16;
 
 /// Returns the findings as text. Each row ends with a line break.
 std::string text_of(const compare::Findings& f, const ComparedScene& a, const ComparedScene& b) {
@@ -440,8 +447,12 @@ std::string text_of(const compare::Findings& f, const ComparedScene& a, const Co
                       static_cast<long long>(s.line), static_cast<long long>(s.sample));
         print(line);
     }
-    if (!f.has_ssim && !f.has_sr) return all;
+    const bool has_rmse = !f.band_rmse.empty();
+    if (has_rmse) print("RMSE over all pixels and bands: " + metric_text(f.rmse));
+    const bool list_rmse = has_rmse && f.band_rmse.size() > 1 && f.band_rmse.size() <= most_listed;
+    if (!f.has_ssim && !f.has_sr && !list_rmse) return all;
     std::string head = "  band a   band b";
+    if (has_rmse) head += "               rmse";
     if (f.has_ssim) head += "               ssim";
     if (f.has_sr) head += "                 sr      zones a      zones b";
     print(head);
@@ -449,6 +460,11 @@ std::string text_of(const compare::Findings& f, const ComparedScene& a, const Co
                          size_t band) {
         std::snprintf(line, sizeof line, "%8s %8s", first.c_str(), second.c_str());
         std::string text = line;
+        if (has_rmse) {
+            const bool of_band = band < f.band_rmse.size();
+            std::snprintf(line, sizeof line, " %18s", of_band ? metric_text(f.band_rmse[band]).c_str() : "");
+            text += line;
+        }
         if (f.has_ssim) {
             std::snprintf(line, sizeof line, " %18s", metric_text(ssim).c_str());
             text += line;
@@ -468,6 +484,7 @@ std::string text_of(const compare::Findings& f, const ComparedScene& a, const Co
     for (size_t k = 0; k < a.bands.size(); ++k)
         row(std::to_string(a.bands[k]), std::to_string(b.bands[k]), f.has_ssim ? f.ssim[k] : 0,
             f.has_sr ? f.sr[k] : 0, k);
+    if (!f.has_ssim && !f.has_sr) return all;
     row("mean", "", f.has_ssim ? mean(f.ssim) : 0, f.has_sr ? mean(f.sr) : 0, SIZE_MAX);
     return all;
 }

@@ -118,6 +118,7 @@ void detect_in_library(tool::Run& run, const Settings& s, const raster::Spectral
         table += "\n" + csv_cell(library.names[k]) + "," + csv_cell(best) + cells;
     }
     raster::write_text_output(output, table + "\n");
+    if (s.method == "sam") run.note("The scores are angles in radians; 1 radian is 57.3 degrees");
 }
 
 } // namespace hsi::detect_tool

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstdio>
 #include <limits>
+#include <map>
 
 namespace hsi::tools {
 
@@ -19,7 +20,29 @@ void add_reference_options(tool::Builder& args, KnownSpectra& known, const std::
                    " to every spectrum of the library FILE (.sli, .csv, USGS ...)");
     add_spectrum_option(args, known.spectra, "the library of -reference");
     add_resample_option(args, known.fit);
+    args.flag("reference-names", known.rename,
+              "Name each spectrum of -spectra after the reference spectrum whose best " + found + " it is");
 }
+
+namespace {
+
+/// Names the found spectra after the references. best: index of the found spectrum with the smallest angle to
+/// each reference.
+void rename_spectra(tool::Run& run, const std::vector<std::string>& references,
+                    const std::vector<size_t>& best, raster::SpectralLibrary& found) {
+    std::map<size_t, std::vector<std::string>> of_found;
+    for (size_t r = 0; r < best.size(); ++r)
+        of_found[best[r]].push_back(references[r]);
+    for (const auto& [k, names] : of_found) {
+        if (names.size() == 1)
+            found.names[k] = names.front() + ", " + found.names[k];
+        else
+            run.warn("-reference-names: " + found.names[k] + " is the nearest spectrum of " +
+                     joined(names, " and ") + ", and keeps its name");
+    }
+}
+
+} // namespace
 
 raster::SpectralLibrary read_references(tool::Run& run, const KnownSpectra& known, size_t scene_bands) {
     if (known.path.empty()) return {};
@@ -27,7 +50,7 @@ raster::SpectralLibrary read_references(tool::Run& run, const KnownSpectra& know
 }
 
 void compare_with_references(tool::Run& run, const KnownSpectra& known,
-                             const raster::SpectralLibrary& references, const raster::SpectralLibrary& found,
+                             const raster::SpectralLibrary& references, raster::SpectralLibrary& found,
                              const raster::RasterSource& scene, const std::string& title) {
     if (known.path.empty()) return;
     const std::string& path = known.path;
@@ -61,6 +84,7 @@ void compare_with_references(tool::Run& run, const KnownSpectra& known,
     };
     run.print("Reference" + std::string(width - 9 + column - title.size(), ' ') + title + " SAD/degree");
     Json table = Json::array();
+    std::vector<size_t> nearest;
     double sum = 0;
     for (size_t r = 0; r < fit.names.size(); ++r) {
         const auto reference = cut(fit.spectra[r]);
@@ -77,11 +101,13 @@ void compare_with_references(tool::Run& run, const KnownSpectra& known,
         if (!std::isfinite(best))
             throw Error("-reference " + path + ": the spectrum " + fit.names[r] + " is all zero");
         row(fit.names[r], std::to_string(at + 1), best);
+        nearest.push_back(at);
         table.push_back({{"reference", fit.names[r]}, {lower_title, at + 1}, {"sad_degrees", best}});
         sum += best;
     }
     row("Average", "", sum / static_cast<double>(fit.names.size()));
     run.report()["reference"] = {{"library", path}, {"bands", common.size()}, {"best", table}};
+    if (known.rename) rename_spectra(run, fit.names, nearest, found);
 }
 
 } // namespace hsi::tools

@@ -2,6 +2,7 @@
 // Shared code of tools that train a classifier: makes a training set from labelled pixels and their spectra.
 #pragma once
 
+#include "core/class_names.h"
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/host_memory.h"
@@ -96,9 +97,9 @@ inline raster::LabelledPixels read_labels(tool::Run& run, const raster::LabelOpt
     return labels;
 }
 
-/// The classes of the labels of several scenes as one list. Classes with the same name are equal. If one of
-/// two classes has no name, they are equal if their numbers are equal. Any other class is added, with its own
-/// number if that number is free.
+/// The classes of the labels of several scenes as one list. Classes with the same name are equal; case is
+/// ignored if it distinguishes no classes of one file. If one of two classes has no name, they are equal if
+/// their numbers are equal. Any other class is added, with its own number if that number is free.
 class JoinedClasses {
   public:
     /// Adds classes and their pixels. Returns a map from the number of each added class to its number in
@@ -106,9 +107,7 @@ class JoinedClasses {
     std::map<int, int> add(tool::Run& run, const std::string& whose, const std::vector<LabelClass>& classes) {
         std::map<int, int> number;
         for (const LabelClass& c : classes) {
-            const auto known = std::find_if(m_all.begin(), m_all.end(), [&](const LabelClass& other) {
-                return c.name.empty() || other.name.empty() ? c.value == other.value : c.name == other.name;
-            });
+            const auto known = find(c, classes);
             if (known != m_all.end()) {
                 known->pixels += c.pixels;
                 if (known->name.empty()) known->name = c.name;
@@ -135,6 +134,16 @@ class JoinedClasses {
     const std::vector<LabelClass>& all() const { return m_all; } ///< sorted by number
 
   private:
+    /// Returns the class of m_all that is equal to a class of the labels with the given `classes`.
+    std::vector<LabelClass>::iterator find(const LabelClass& c, const std::vector<LabelClass>& classes) {
+        auto known = std::find_if(m_all.begin(), m_all.end(), [&](const LabelClass& other) {
+            return c.name.empty() || other.name.empty() ? c.value == other.value : c.name == other.name;
+        });
+        if (known == m_all.end() && !c.name.empty() && is_unlike_others(classes, c.name))
+            known = find_class_named(m_all, c.name);
+        return known;
+    }
+
     std::vector<LabelClass> m_all;
 };
 

@@ -195,6 +195,25 @@ Confusion::Matching Confusion::match() const {
 
 bool Confusion::renumbered() const { return match().renumbered; }
 
+NamedPairs Confusion::named_pairs() const {
+    NamedPairs pairs;
+    pairs.by_name = match().by_name;
+    const std::set<int> map_values(m_map_values.begin(), m_map_values.end());
+    for (const int v : map_values) {
+        const std::string* const name = v == m_map_none ? nullptr : name_of(m_map, v);
+        if (!name) continue;
+        for (const int w : m_reference_values) {
+            const std::string* const other = name_of(m_reference, w);
+            if (!other) continue;
+            if (*name == *other)
+                ++pairs.agreeing;
+            else if (v == w)
+                pairs.differing.push_back({{v, *name}, {w, *other}});
+        }
+    }
+    return pairs;
+}
+
 namespace {
 
 /// Computes the results from the matrix; `missing`: pixels of each reference class without a class in the

@@ -4,8 +4,10 @@
 
 #include "core/label_class.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace hsi::accuracy {
@@ -46,6 +48,14 @@ struct Result {
     int64_t at(size_t reference, size_t map) const { return matrix[reference * classes.size() + map]; }
 };
 
+/// The names of classes that occur in map and reference.
+struct NamedPairs {
+    bool by_name = false; ///< true if classes are matched by name
+    size_t agreeing = 0;  ///< number of names that map and reference have in common
+    /// Classes of map and reference with the same number and different names.
+    std::vector<std::pair<Class, Class>> differing;
+};
+
 /// Counts the pixels of every pair of reference class and map class. The table of counts grows when a class
 /// first occurs.
 class Confusion {
@@ -69,6 +79,8 @@ class Confusion {
     /// Returns true if result() matches classes by name and at least one of these classes has different
     /// values in map and reference.
     bool renumbered() const;
+    /// Returns the names that agree and differ, among the classes of the counted pixels.
+    NamedPairs named_pairs() const;
 
   private:
     struct Matching;

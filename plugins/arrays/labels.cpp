@@ -68,9 +68,11 @@ class ArrayLabels final : public NumberedLabels {
   protected:
     void read_lines(int64_t line, int64_t count, uint16_t* out) override {
         m_seen = true;
-        for (int64_t y = line; y < line + count; ++y)
-            for (int64_t x = 0; x < m_grid.samples; ++x)
-                *out++ = label_of(value_at(y, x));
+        read_runs(line, count, [&](int64_t first, int64_t n) {
+            for (int64_t y = first; y < first + n; ++y)
+                for (int64_t x = 0; x < m_grid.samples; ++x)
+                    *out++ = label_of(value_at(y, x));
+        });
     }
 
   private:

@@ -45,21 +45,23 @@ double pixel_metric(Metric metric, const RunSums& r, size_t i, int bands) {
 
 struct Gathered {
     PixelCounts counts;
-    std::vector<math::ExactSum> sums; ///< per spectral metric: sum of its finite values
-    std::vector<Summary> best;        ///< per spectral metric: only the maximum is set
-    std::vector<math::ExactSum> ssim; ///< per band
-    std::vector<uint8_t> infinite;    ///< per spectral metric: 1 if a value is infinite
+    std::vector<math::ExactSum> sums;    ///< per spectral metric: sum of its finite values
+    std::vector<Summary> best;           ///< per spectral metric: only the maximum is set
+    std::vector<math::ExactSum> ssim;    ///< per band
+    std::vector<math::ExactSum> squares; ///< per band, with rmse: sum of the squared differences
+    std::vector<uint8_t> infinite;       ///< per spectral metric: 1 if a value is infinite
 
-    void resize(size_t metrics, size_t bands) {
+    void resize(size_t metrics, size_t bands, size_t square_bands) {
         sums.resize(metrics);
         best.resize(metrics);
         infinite.resize(metrics);
         ssim.resize(bands);
+        squares.resize(square_bands);
         for (auto& s : best)
             s.maximum = -1; // less than any value of a metric
     }
     std::string packed() const {
-        return BytePacker().put(counts).put(sums).put(best).put(ssim).put(infinite).take();
+        return BytePacker().put(counts).put(sums).put(best).put(ssim).put(squares).put(infinite).take();
     }
     void unpack(const std::string& bytes) {
         ByteUnpacker in(bytes);
@@ -67,6 +69,7 @@ struct Gathered {
         in.get(sums);
         in.get(best);
         in.get(ssim);
+        in.get(squares);
         in.get(infinite);
     }
     static bool better(const Summary& a, const Summary& b) {
@@ -86,6 +89,8 @@ struct Gathered {
         }
         for (size_t b = 0; b < ssim.size(); ++b)
             ssim[b].add(o.ssim[b]);
+        for (size_t b = 0; b < squares.size(); ++b)
+            squares[b].add(o.squares[b]);
     }
 };
 
@@ -95,6 +100,7 @@ struct Plan {
     std::vector<int> spectral_map; ///< map band of each spectral metric
     int ssim_map = -1;             ///< map band of ssim; -1: not requested
     bool map = false, second = false;
+    bool squares = false; ///< true to sum the squared differences of each band
     Ranges ranges;
 };
 
@@ -220,7 +226,9 @@ class Lane final : public stream::Worker {
   public:
     Lane(const Plan& plan, const stream::TileLimits& limits)
         : m_plan(plan), m_valid(static_cast<size_t>(limits.window_samples * limits.window_lines)) {
-        gathered.resize(plan.spectral.size(), plan.ssim_map >= 0 ? static_cast<size_t>(plan.bands) : 0);
+        const auto bands = static_cast<size_t>(plan.bands);
+        gathered.resize(plan.spectral.size(), plan.ssim_map >= 0 ? bands : 0, plan.squares ? bands : 0);
+        m_squares.resize(plan.squares ? bands : 0);
         if (plan.ssim_map >= 0) m_ssim = std::make_unique<SsimTile>(limits);
     }
 
@@ -289,6 +297,7 @@ class Lane final : public stream::Worker {
                : m_second[i] ? c.only_second
                              : c.neither);
         }
+        if (m_plan.squares) add_squares(in, window, y, x, n);
         for (size_t k = 0; k < m_plan.spectral.size(); ++k) {
             double sum = 0;
             for (int64_t i = 0; i < n; ++i) {
@@ -308,8 +317,22 @@ class Lane final : public stream::Worker {
         }
     }
 
+    /// Adds the squared differences of the compared pixels of a run to the sums of the bands.
+    void add_squares(const CubeView<float>& in, const Rect& window, int64_t y, int64_t x, int64_t n) {
+        for (int64_t i = 0; i < n; ++i)
+            m_weight[i] = m_first[i] & m_second[i];
+        std::fill(m_weight.begin() + n, m_weight.end(), 0.0);
+        band_squares(in.row(0, y - window.y) + (x - window.x),
+                     in.row(m_plan.bands * m_plan.parts, y - window.y) + (x - window.x), in.band_stride,
+                     m_plan.parts, m_plan.bands, static_cast<size_t>(n), m_weight.data(), m_squares.data());
+        for (size_t b = 0; b < m_squares.size(); ++b)
+            gathered.squares[b].add(m_squares[b]);
+    }
+
     const Plan& m_plan;
     RunSums m_sums{};
+    std::array<double, run_pixels> m_weight{};
+    std::vector<double> m_squares;
     std::array<uint8_t, run_pixels> m_first{}, m_second{};
     std::vector<uint8_t> m_valid;
     std::unique_ptr<SsimTile> m_ssim;
@@ -318,7 +341,8 @@ class Lane final : public stream::Worker {
 class Comparison final : public Scan<Compared> {
   public:
     explicit Comparison(Plan plan) : m_plan(std::move(plan)) {
-        m_all.resize(m_plan.spectral.size(), m_plan.ssim_map >= 0 ? static_cast<size_t>(m_plan.bands) : 0);
+        const auto bands = static_cast<size_t>(m_plan.bands);
+        m_all.resize(m_plan.spectral.size(), m_plan.ssim_map >= 0 ? bands : 0, m_plan.squares ? bands : 0);
     }
     int64_t halo() const override { return m_plan.ssim_map >= 0 ? ssim_radius : 0; }
     int64_t align_samples() const override { return static_cast<int64_t>(run_pixels); }
@@ -336,7 +360,7 @@ class Comparison final : public Scan<Compared> {
     bool divides() const override { return true; }
     void exchange(parallel::Group& ranks) override {
         Gathered whole;
-        whole.resize(m_all.sums.size(), m_all.ssim.size());
+        whole.resize(m_all.sums.size(), m_all.ssim.size(), m_all.squares.size());
         for (const std::string& bytes : ranks.all("comparison", m_all.packed())) {
             Gathered part;
             part.unpack(bytes);
@@ -356,6 +380,13 @@ class Comparison final : public Scan<Compared> {
         }
         for (const auto& s : m_all.ssim)
             found.ssim.push_back(n == 0 ? nan : s.value() / n);
+        math::ExactSum all;
+        for (const auto& s : m_all.squares) {
+            all.add(s);
+            found.band_rmse.push_back(n == 0 ? nan : std::sqrt(s.value() / n));
+        }
+        if (m_plan.squares)
+            found.rmse = n == 0 ? nan : std::sqrt(all.value() / (n * static_cast<double>(m_plan.bands)));
         return found;
     }
 
@@ -394,6 +425,7 @@ std::unique_ptr<Scan<Compared>> make_comparison(int bands, const std::vector<Met
         } else {
             throw Error("internal: a comparison cannot count zones");
         }
+        plan.squares = plan.squares || metrics[k] == Metric::rmse;
         plan.second = plan.second || metrics[k] == Metric::nrmse || metrics[k] == Metric::sad;
     }
     if (plan.ssim_map >= 0 && ranges.first.size() != static_cast<size_t>(bands))

@@ -8,6 +8,9 @@
 //   sad    = angle between s and t, degrees
 //   rmse   = sqrt( sum (t_i - s_i)^2 / nb )
 //   maxabs = max_i |s_i - t_i|
+// With rmse, also the root mean square over the n compared pixels, per band and over all bands:
+//   rmse of band i     = sqrt( sum over the pixels of (t_i - s_i)^2 / n )
+//   rmse of all values = sqrt( sum over pixels and bands of (t_i - s_i)^2 / (n nb) )
 // Per band: ssim (Wang et al., IEEE TIP 13(4), 2004: Gaussian window 11x11, sigma 1.5, K1 = 0.01, K2 = 0.03,
 // dynamic range of s in that band) and sr, the simplification ratio: the number of flat zones of t divided by
 // that of s. Otsu's threshold divides a band into two phases; a flat zone is a 4-connected component of
@@ -70,6 +73,8 @@ struct Compared {
     PixelCounts counts;
     std::vector<Summary> summaries; ///< one per spectral metric, in the requested order
     std::vector<double> ssim;       ///< mean of ssim over the compared pixels, per band; empty without ssim
+    std::vector<double> band_rmse;  ///< rmse over the compared pixels, per band; empty without rmse
+    double rmse = 0;                ///< rmse over the compared pixels and the bands; 0 without rmse
 };
 /// Computes spectral metrics and ssim in one pass. The halo is 5 with ssim, otherwise 0. metrics: must not
 /// contain sr. map: requests output 0, with one band per metric in the same order. Its ssim is the mean over

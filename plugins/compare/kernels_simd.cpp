@@ -112,6 +112,50 @@ void SecondOf(const float* s, const float* t, ptrdiff_t stride, int bands, size_
     }
 }
 
+/// Vectors of at most this many lanes. Pixel i of a run is added to sum i % 8, then the sums are added in
+/// order.
+constexpr size_t band_sums = 8;
+using S = hn::CappedTag<double, band_sums>;
+
+template <int Parts>
+void BandSquaresOf(const float* s, const float* t, ptrdiff_t stride, int bands, size_t pixels,
+                   const double* weight, double* out) {
+    const S d;
+    const size_t n = hn::Lanes(d);
+    const auto part = [&](const float* p, size_t left) {
+        const hn::Rebind<float, S> f;
+        if (left >= n) return hn::PromoteTo(d, hn::LoadU(f, p));
+        HWY_ALIGN float rest[band_sums] = {};
+        std::memcpy(rest, p, left * sizeof(float));
+        return hn::PromoteTo(d, hn::Load(f, rest));
+    };
+    for (int b = 0; b < bands; ++b) {
+        const float* sb = s + b * Parts * stride;
+        const float* tb = t + b * Parts * stride;
+        HWY_ALIGN double sums[band_sums] = {};
+        for (size_t i = 0; i < pixels; i += n) {
+            auto gap = hn::Sub(part(tb + i, pixels - i), part(sb + i, pixels - i));
+            if constexpr (Parts > 1)
+                gap = hn::Add(gap, hn::Add(hn::Sub(part(tb + stride + i, pixels - i),
+                                                   part(sb + stride + i, pixels - i)),
+                                           hn::Sub(part(tb + 2 * stride + i, pixels - i),
+                                                   part(sb + 2 * stride + i, pixels - i))));
+            const auto used = hn::Ne(hn::LoadU(d, weight + i), hn::Zero(d));
+            double* const to = sums + i % band_sums;
+            hn::Store(hn::Add(hn::Load(d, to), hn::IfThenElseZero(used, hn::Mul(gap, gap))), d, to);
+        }
+        out[b] = 0;
+        for (const double sum : sums)
+            out[b] += sum;
+    }
+}
+
+void BandSquares(const float* s, const float* t, ptrdiff_t stride, int parts, int bands, size_t pixels,
+                 const double* weight, double* out) {
+    (parts == 1 ? BandSquaresOf<1> : BandSquaresOf<stream::value_parts>)(s, t, stride, bands, pixels, weight,
+                                                                         out);
+}
+
 void First(const float* s, const float* t, ptrdiff_t stride, int parts, int bands, size_t pixels,
            RunSums& out) {
     (parts == 1 ? FirstOf<1> : FirstOf<stream::value_parts>)(s, t, stride, bands, pixels, out);
@@ -191,6 +235,7 @@ namespace hsi::compare {
 
 HWY_EXPORT(First);
 HWY_EXPORT(Second);
+HWY_EXPORT(BandSquares);
 HWY_EXPORT(Correlate);
 HWY_EXPORT(SsimValues);
 
@@ -201,6 +246,10 @@ void first_sums(const float* s, const float* t, ptrdiff_t stride, int parts, int
 void second_sums(const float* s, const float* t, ptrdiff_t stride, int parts, int bands, size_t pixels,
                  RunSums& out) {
     HWY_DYNAMIC_DISPATCH(Second)(s, t, stride, parts, bands, pixels, out);
+}
+void band_squares(const float* s, const float* t, ptrdiff_t stride, int parts, int bands, size_t pixels,
+                  const double* weight, double* out) {
+    HWY_DYNAMIC_DISPATCH(BandSquares)(s, t, stride, parts, bands, pixels, weight, out);
 }
 void correlate(const double* in, ptrdiff_t stride, const double* taps, size_t n, double* out) {
     HWY_DYNAMIC_DISPATCH(Correlate)(in, stride, taps, n, out);

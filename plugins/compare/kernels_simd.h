@@ -35,6 +35,11 @@ void first_sums(const float* s, const float* t, ptrdiff_t stride, int parts, int
 void second_sums(const float* s, const float* t, ptrdiff_t stride, int parts, int bands, size_t pixels,
                  RunSums& out);
 
+/// Computes out[b] = sum of (t - s)^2 over the pixels of a run whose weight is not 0, for each band b.
+/// Rounding does not depend on the width of vectors. `weight`: run_pixels values.
+void band_squares(const float* s, const float* t, ptrdiff_t stride, int parts, int bands, size_t pixels,
+                  const double* weight, double* out);
+
 /// The Gaussian window has 11 taps along each axis, with sigma 1.5. The taps need not be normalised, because
 /// each filtered value is divided by the sum of the taps over compared pixels.
 inline constexpr int ssim_radius = 5, ssim_taps = 2 * ssim_radius + 1;

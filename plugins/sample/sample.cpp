@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "sample/sample.h"
 
+#include "core/class_names.h"
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/text.h"
@@ -246,9 +247,9 @@ void apply_share(const std::string& text, bool fraction, const std::vector<Label
     const ShareText parsed = parse_share(text, fraction);
     if (parsed.classes.empty()) options.share = parsed.share;
     for (const auto& name : parsed.classes) {
-        const auto known = std::find_if(classes.begin(), classes.end(), [&](const LabelClass& c) {
-            return name == c.name || name == std::to_string(c.value) || differ_in_composition(name, c.name);
-        });
+        auto known = std::find_if(classes.begin(), classes.end(),
+                                  [&](const LabelClass& c) { return name == std::to_string(c.value); });
+        if (known == classes.end()) known = find_class_named(classes, name);
         if (known == classes.end()) {
             std::string list;
             for (const auto& c : classes)
@@ -343,6 +344,33 @@ std::map<int, std::vector<size_t>> by_class(const std::vector<uint16_t>& value) 
 }
 
 } // namespace
+
+std::vector<char> nearest_to_centres(const std::vector<int64_t>& index, int64_t samples,
+                                     const std::vector<size_t>& patch, int64_t most) {
+    std::map<size_t, std::vector<size_t>> members;
+    for (size_t i = 0; i < patch.size(); ++i)
+        members[patch[i]].push_back(i);
+    std::vector<char> kept(index.size(), 0);
+    for (auto& [number, pixels] : members) {
+        // Distances are multiplied by the number of pixels, so that they are exact integers.
+        const auto n = static_cast<int64_t>(pixels.size());
+        int64_t lines = 0, columns = 0;
+        for (const size_t i : pixels) {
+            lines += index[i] / samples;
+            columns += index[i] % samples;
+        }
+        const auto distance = [&](size_t i) {
+            const auto y = static_cast<double>(n * (index[i] / samples) - lines),
+                       x = static_cast<double>(n * (index[i] % samples) - columns);
+            return y * y + x * x;
+        };
+        std::stable_sort(pixels.begin(), pixels.end(),
+                         [&](size_t i, size_t j) { return distance(i) < distance(j); });
+        for (int64_t k = 0; k < std::min(n, most); ++k)
+            kept[pixels[static_cast<size_t>(k)]] = 1;
+    }
+    return kept;
+}
 
 Split split(const std::vector<int64_t>& index, const std::vector<uint16_t>& value, int64_t samples,
             int64_t lines, const std::vector<LabelClass>& classes, const Options& options,

@@ -65,6 +65,11 @@ class Patches {
     std::vector<size_t> m_parent; ///< parent of each pixel; the first pixel of a patch is its own parent
 };
 
+/// Returns 1 for each pixel to keep: of each patch the `most` pixels nearest to its centre (the mean of the
+/// positions of its pixels), of equally near ones the first. `index` and `patch` are as in split().
+std::vector<char> nearest_to_centres(const std::vector<int64_t>& index, int64_t samples,
+                                     const std::vector<size_t>& patch, int64_t most);
+
 /// Splits labelled pixels. `index` has line * samples + sample of every labelled pixel in rising order;
 /// `value` has its class. Without a minimum distance, training pixels are drawn at random from the class, and
 /// all others are test pixels. With a minimum distance, the training pixels of a class are compact patches

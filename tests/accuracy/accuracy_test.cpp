@@ -119,6 +119,21 @@ TEST(Accuracy, ClassesMatchByNameWhenBothHaveNames) {
     EXPECT_DOUBLE_EQ(foreign.average.value, 5.0 / 8); // the average covers classes of the reference
 }
 
+TEST(Accuracy, OtherNamesOfTheSameNumbersAreListed) {
+    const auto pairs =
+        from({{4, 0}, {0, 5}}, {{1, "kaolinite"}, {2, "corn"}}, {{1, "corn"}, {2, "woods"}}).named_pairs();
+    EXPECT_TRUE(pairs.by_name); // "corn" is in both, so the numbers do not count
+    EXPECT_EQ(pairs.agreeing, 1u);
+    const auto other =
+        from({{4, 0}, {0, 5}}, {{1, "kaolinite"}, {2, "alunite"}}, {{1, "corn"}, {2, "woods"}}).named_pairs();
+    EXPECT_FALSE(other.by_name);
+    EXPECT_EQ(other.agreeing, 0u);
+    ASSERT_EQ(other.differing.size(), 2u);
+    EXPECT_EQ(other.differing[1].first.name, "alunite");
+    EXPECT_EQ(other.differing[1].second.name, "woods");
+    EXPECT_TRUE(from({{4, 0}, {0, 5}}, {}, {{1, "corn"}, {2, "woods"}}).named_pairs().differing.empty());
+}
+
 TEST(Accuracy, NothingToCompareIsAnError) {
     Confusion c({}, {});
     const uint16_t zero = 0, one = 1;

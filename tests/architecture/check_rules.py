@@ -25,6 +25,7 @@ The rules, which docs/architecture.md also states:
 - Every source starts with its licence; a build fetches nothing.
 - Every tool has a page that the README links to. Links between documents have a target, headings included. Lines of
   documents have at most 120 characters (except rows of tables, which Markdown cannot break).
+- The page docs/chains.md lists every tool whose dst can be a virtual scene.
 - A function has at most 100 lines, a function of a kernel 150, unless the comment before it contains "Long because".
 - A source that a comment, a page or a script names exists.
 - A source or its own header includes the headers of the standard library that it uses (STANDARD): the next compiler's
@@ -495,6 +496,13 @@ def check_documents(root, known):
         for number, line in outside_code(lines):
             if len(line) > DOCUMENT_WIDTH and not line.startswith(("|", "![")):
                 found.append((file.relative_to(root), number, "%d characters, more than %d" % (len(line), DOCUMENT_WIDTH)))
+    chains = root / "docs" / "chains.md"
+    section = re.search(r"^## Operations that can be virtual$(.*?)(?=^## |\Z)", chains.read_text(encoding="utf-8") if chains.exists() else "",
+                        re.M | re.S)
+    for tool in sorted((root / "gdal_tools").glob("gdal_hsi_*.cpp")):
+        name = tool.stem.replace("gdal_hsi_", "", 1)
+        if ".computes_dst(" in tool.read_text(encoding="utf-8") and "`%s`" % name not in (section.group(1) if section else ""):
+            found.append((tool.relative_to(root), 1, "docs/chains.md does not list `%s` as an operation that can be virtual" % name))
     readme = root / "README.md"
     mentioned = readme.read_text(encoding="utf-8") if readme.exists() else ""
     for tool in sorted((root / "gdal_tools").glob("gdal_hsi_*.cpp")):
@@ -638,6 +646,9 @@ def self_test():
         "a link to no heading": {"docs/a.md": "[b](b.md#no-heading)\n"},
         "a link to no heading of its own page": {"docs/a.md": "[b](#twice)\n"},
         "a long line of a document": {"docs/a.md": "word " * 30 + "\n"},
+        "a virtual tool that chains.md lacks": {
+            "gdal_tools/gdal_hsi_pca.cpp": '#include "shared/planes.h"\nvoid f() { args.computes_dst(); }\n',
+            "docs/chains.md": "## Operations that can be virtual\n`spp`\n## Others\n`pca`\n"},
         "a row without its table": {"docs/a.md": "| a | b |\n| --- | --- |\n\n| c | d |\n"},
         "a row of too few cells": {"docs/a.md": "| a | b |\n| --- | --- |\n| c |\n"},
         "a number that is not so": {"docs/a.md": "<!-- counted: 3 = echo 4 -->\nThere are 3.\n"},

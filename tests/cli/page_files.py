@@ -258,6 +258,9 @@ FILES = {
     "mlr.json": by("sahic -q -no-spatial -model NAME base.tif train.tif of_mlr.tif", "base.tif", "train.tif"),
     "m.json": by("svm_train -q -probability -model NAME base.tif train.tif", "base.tif", "train.tif"),
     "probabilities.tif": by("svm_classify -q -apply m.json -probabilities NAME base.tif of_probabilities.tif", "m.json"),
+    "road.sli": lambda folder, name: truth_library(folder, name, count=1),
+    "abundances.tif": by("unmix -q base.tif library.sli NAME", "base.tif", "library.sli"),
+    "true_abundances.tif": copy("abundances.tif"),
     "mnf.tif": by("mnf -q -nc 5 base.tif NAME", "base.tif"),
     "quality.tif": by("index -q -expr cloud=r550-r550 base.tif NAME", "base.tif"),
 }
@@ -279,7 +282,8 @@ NEEDS = {  # page -> files that its commands read, NAME or NAME:KIND of FILES; a
                          " ".join(f"map_{k}.tif:map.tif test_{k}.tif:map.tif" for k in range(1, 6)),
     "gdal_hsi_atdca": "scene.img minerals.sli flightline.dat",
     "gdal_hsi_cluster": "scene.img endmembers.sli",
-    "gdal_hsi_compare": "endmembers.sli minerals.sli cpu.tif gpu.tif reference.tif result.tif before.img after.tif:scene.tif profile.tif",
+    "gdal_hsi_compare": "endmembers.sli minerals.sli cpu.tif gpu.tif reference.tif result.tif before.img after.tif:scene.tif profile.tif "
+                        "abundances.tif true_abundances.tif",
     "gdal_hsi_detect": "scene.img minerals.sli field.sli minerals.csv soil.gpkg features.csv",
     "gdal_hsi_eadp": "scene.img flightline.dat",
     "gdal_hsi_gas": "radiance.img emit_noise.txt glt.img",
@@ -307,11 +311,13 @@ NEEDS = {  # page -> files that its commands read, NAME or NAME:KIND of FILES; a
     "gdal_hsi_svm_train": "scene.img profile.tif train.tif fields.gpkg",
     "gdal_hsi_synth": "",
     "gdal_hsi_unmix": "scene.img endmembers.sli minerals.csv s07_AV95_envi.sli",
+    "backgrounds": "scene.img road.sli",
     "campaigns": "line1.img line2.img line7.img today.img:line fields1.gpkg fields2.gpkg gas.sli lines.txt others.txt pairs.txt "
                  "line7_map.tif yesterday.stat line9.bil",
     "chains": "scene.dat model.json:of_components",
     "detection": "scene.img minerals.sli methane.csv radiance.img:scene.img",
     "headers": "scene.nc:cube.nc",
+    "labels": "labels.tif map.tif",
     "masks": "scene.img quality.tif EMIT_L2A_RFL_001_20220903T163129_2224611_012.nc",
     "pixel_functions": "scene.img library.sli other.img train.tif model.json mlr.json",
     "products": "EMIT_L2A_RFL_001_20230807T153242_2321910_007.nc PRS_L2D_STD_20230101.he5 ENMAP01-METADATA.XML emit.nc:of_emit PaviaU.mat "

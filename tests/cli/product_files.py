@@ -50,6 +50,8 @@ def emit(folder, values, kind="reflectance", drop=(), wavelengths=None, glt=None
         for name, content in (("lon", lon), ("lat", lat), ("elev", lat)):
             group.createVariable(name, "f8", ("downtrack", "crosstrack"))[:] = content
         tables = glt or (np.zeros((lines + 4, samples + 6), "i4"),) * 2
+        if "glt" in drop:
+            return path
         for name, content in zip(("glt_x", "glt_y"), tables):
             group.createVariable(name, "i4", ("ortho_y", "ortho_x"), fill_value=0)[:] = content
     return path

@@ -137,6 +137,74 @@ def test_folds_by_patches_and_groups(files):
     assert (report["cv_groups"], report["folds"]) == (3, 3) and f"folds of groups of {files / 'columns.tif'} (3)" in result.out
 
 
+def write_areas(path):
+    """Writes 6 x 2 rectangles of 8 x 20 pixels that touch: the upper row is crop 1, the lower row crop 2."""
+    srs = osr.SpatialReference()
+    srs.ImportFromEPSG(32616)
+    dataset = ogr.GetDriverByName("GPKG").CreateDataSource(str(path))
+    layer = dataset.CreateLayer("areas", srs, ogr.wkbPolygon)
+    for name, kind in (("crop", ogr.OFTInteger), ("plot", ogr.OFTInteger), ("farm", ogr.OFTString)):
+        layer.CreateField(ogr.FieldDefn(name, kind))
+    for k in range(12):
+        x, y = GEOTRANSFORM[0] + 160 * (k % 6), GEOTRANSFORM[3] - 400 * (k // 6)
+        feature = ogr.Feature(layer.GetLayerDefn())
+        feature.SetGeometry(ogr.CreateGeometryFromWkt(f"POLYGON(({x} {y},{x + 160} {y},{x + 160} {y - 400},{x} {y - 400},{x} {y}))"))
+        feature["crop"], feature["plot"], feature["farm"] = 1 + k // 6, 1 + k, "AB"[k % 2]
+        layer.CreateFeature(feature)
+    layer = feature = dataset = None
+
+
+def test_groups_of_the_sample_are_the_folds_of_the_search(files):
+    """A raster of training pixels has lost the polygons; -groups keeps them. The field of the groups is chosen and named."""
+    write_areas(files / "areas.gpkg")
+    words = ("-field", "crop", "-like", files / "scene.dat", files / "areas.gpkg")
+    succeed(run("gdal_hsi_sample", "-q", "-by", "patches", "-fraction", "0.6", "-groups", files / "groups.tif", *words, files / "train.tif",
+                files / "rest.tif"))
+    groups = read(files / "groups.tif")
+    plots = np.arange(48)[None] // 8 + 6 * (np.arange(40)[:, None] // 20)
+    assert np.array_equal(groups, plots + 1) and groups.dtype == np.uint16
+    kept = len(np.unique(groups[read(files / "train.tif") > 0]))
+    _, report = told_of_folds(files, "-cv-by", "patches", labels="train.tif")
+    assert report["cv_groups"] < kept  # touching polygons of one class
+    result, report = told_of_folds(files, "-cv-by", files / "groups.tif", labels="train.tif")
+    assert report["cv_groups"] == kept
+    assert "touch a pixel of the same class in another fold, and neighbours are similar" in result.err
+    for name, count in (("plot", kept), ("farm", 2)):
+        result, report = told_of_folds(files, "-cv-by", files / "areas.gpkg", "-cv-field", name, labels="train.tif")
+        assert report["cv_groups"] == count and f"areas.gpkg, field '{name}' ({count})" in result.out
+    result = train(files, *GRID, "-cv-by", files / "areas.gpkg", labels="train.tif")
+    assert result.code == 1 and "the field with the groups is not known" in first_error(result) and "with -cv-field" in result.err
+    result = train(files, *GRID, "-cv-field", "plot", labels="train.tif")
+    assert result.code == 2 and "-cv-field requires -cv-by FILE" in first_error(result)
+    dataset = ogr.Open(str(files / "areas.gpkg"), 1)
+    dataset.ExecuteSQL("ALTER TABLE areas RENAME COLUMN farm TO class")
+    dataset = None
+    result, report = told_of_folds(files, "-cv-by", files / "areas.gpkg", labels="train.tif")
+    assert "the field 'class' has 2 groups for 2 classes: check that it holds groups" in result.err and report["cv_groups"] == 2
+
+
+def test_few_pixels_of_each_patch(files):
+    field = truth()
+    succeed(run("gdal_hsi_sample", "-q", "-by", "patches", "-fraction", "0.5", "-patch-pixels", 5, "-report", files / "r.json",
+                files / "labels.tif", files / "train.tif", files / "test.tif"))
+    both = read(files / "train.tif") + read(files / "test.tif")
+    assert np.array_equal(both[both > 0], field[both > 0]) and json.loads((files / "r.json").read_text())["labels"]["kept_pixels"] == 5 * 30
+    inner = both[1:9, 1:8] > 0  # the first field: 8 lines, 7 samples
+    line, sample = np.mgrid[1:9, 1:8]
+    distance = (line - 4.5) ** 2 + (sample - 4) ** 2
+    assert inner.sum() == 5 and distance[inner].max() <= distance[~inner].min()
+
+
+def test_the_same_note_on_several_scenes_is_printed_once(files):
+    field = truth()
+    more = []
+    for k in range(3):
+        write_scene(files / f"wide{k}.dat", scene_of(field, bands=9, seed=k), wavelengths=[500 + 50 * b for b in range(9)])
+        more += ["-with", files / f"wide{k}.dat", files / "labels.tif"]
+    result = succeed(run("gdal_hsi_svm_train", *FIXED, *more, files / "scene.dat", files / "labels.tif", files / "m.json"))
+    assert result.out.count("Bands: 8 of 9 are used") == 1, result.out
+
+
 def test_a_class_of_one_pixel_is_left_to_the_other_folds(files):
     """The class has no second patch, so it is counted in no fold; single pixels cannot be held out."""
     field = truth().copy()
@@ -471,6 +539,46 @@ def test_sample_of_vector_labels(files):
     assert dataset.GetRasterBand(1).GetCategoryNames()[1:] == NAMES
     plain = run("gdal_hsi_sample", files / "fields.geojson", files / "a.tif", files / "b.tif")
     assert plain.code == 1 and "-like" in plain.err
+
+
+def test_class_names_ignore_case(files):
+    """In map and reference, in the labels of several scenes, and in options; unless case distinguishes classes."""
+    field = truth()
+    swapped = np.array([0, 2, 3, 1], "u1")[field]  # other numbers, the same names in other letters
+    write_labels(files / "map.tif", swapped, names=["WöODS", "Corn", "Oats, Early"])
+    result = succeed(run("gdal_hsi_accuracy", "-json", files / "map.tif", files / "labels.tif"))
+    assert json.loads(result.out)["overall_accuracy"]["value"] == 1 and result.err == ""
+    assert [c["name"] for c in json.loads(result.out)["classes"]] == NAMES
+    write_scene(files / "other.dat", scene_of(field), wavelengths=[500 + 50 * b for b in range(8)])
+    succeed(train(files, *FIXED, "-weight", "CORN=2", "-with", files / "other.dat", files / "map.tif", model="m.json"))
+    classes = json.loads((files / "m.json").read_text())["classes"]
+    assert [(c["name"], c["samples"]) for c in classes] == [(name, 2 * (field == v + 1).sum()) for v, name in enumerate(NAMES)]
+    assert [c["weight"] for c in classes] == [2, 1, 1]
+    succeed(run("gdal_hsi_sample", "-q", "-n", "9:CORN", "-leave-out", "wöoDS", files / "labels.tif", files / "a.tif", files / "b.tif"))
+    assert (read(files / "a.tif") == 1).sum() == 9 and (read(files / "a.tif") == 3).sum() == 0
+    write_labels(files / "both.tif", field, names=["corn", "Corn", "wöods"])
+    result = succeed(run("gdal_hsi_accuracy", "-json", files / "both.tif", files / "both.tif"))
+    assert [c["name"] for c in json.loads(result.out)["classes"]] == ["corn", "Corn", "wöods"] and result.err == ""
+    result = run("gdal_hsi_sample", "-q", "-n", "9:CORN", files / "both.tif", files / "c.tif", files / "d.tif")
+    assert result.code == 2 and "no pixel is labelled with class 'CORN'" in first_error(result)
+
+
+def test_other_class_names_are_a_warning(files):
+    """Classes are then matched by number, which is rarely meant."""
+    field = truth()
+    write_labels(files / "map.tif", field, names=["kaolinite", "alunite", "calcite"])
+    result = succeed(run("gdal_hsi_accuracy", "-q", files / "map.tif", files / "labels.tif"))
+    assert "no class name of the map is in the reference: classes are matched by number (1 kaolinite = 1 corn, 2 alunite = " \
+        "2 oats, early, 3 calcite = 3 wöods)" in result.err
+    write_labels(files / "map.tif", field, names=["corn", "", "calcite"])
+    result = succeed(run("gdal_hsi_accuracy", "-q", files / "map.tif", files / "labels.tif"))
+    assert "not all classes of map and reference have a name: classes are matched by number (3 calcite = 3 wöods)" in result.err
+    for k in (1, 2):
+        write_labels(files / f"map_{k}.tif", field, names=["kaolinite", "alunite", "calcite"])
+    result = succeed(run("gdal_hsi_accuracy", "-q", "-folds", 2, files / "map.tif", files / "labels.tif"))
+    assert result.err.count("no class name of the map") == 1
+    write_labels(files / "map.tif", field, names=None)
+    assert succeed(run("gdal_hsi_accuracy", "-q", files / "map.tif", files / "labels.tif")).err == ""
 
 
 @pytest.mark.quick

@@ -209,6 +209,29 @@ def test_pairs_of_bands(pair):
         np.nanmean(ssim_map(x, y, valid)) for x, y in zip(s[[0, 0, 4, 5]], s[[1, 2, 7, 8]])], rtol=1e-9)
 
 
+def test_rmse_of_bands_and_of_all_values(pair, out):
+    a, b, s, t = pair
+    valid, _ = reference(s, t)
+    square = np.where(valid, (t - s) ** 2, np.nan)
+    got = compared(a, b)["metrics"]["rmse"]
+    np.testing.assert_allclose(got["bands"], np.sqrt(np.nanmean(square, axis=(1, 2))), rtol=1e-12)
+    assert got["all_values"] == pytest.approx(np.sqrt(np.nanmean(square)), rel=1e-12)
+    assert compared("-tile", 128, 8, "-threads", 3, a, b)["metrics"]["rmse"] == got
+    text = succeed(compare("-metric", "rmse", a, b)).out
+    assert f"RMSE over all pixels and bands: {got['all_values']:.9g}\n" in text
+    rows = [line.split() for line in text.split("\n") if line[:8].strip().isdigit()]
+    assert [(row[0], row[1]) for row in rows] == [(str(k), str(k)) for k in range(1, 10)]
+    assert [float(row[2]) for row in rows] == pytest.approx(got["bands"], rel=1e-8)
+    got = compared("-metric", "rmse", "-band", "2:5", a, b)["metrics"]["rmse"]
+    error = (t[4] - s[1])[np.isfinite(t[4]) & np.isfinite(s[1])]
+    assert got["mean"] == pytest.approx(np.abs(error).mean()) and got["all_values"] == pytest.approx(np.sqrt((error ** 2).mean()))
+    assert "rmse" not in compared("-metric", "maxabs", a, b)["metrics"]
+    big = np.random.default_rng(1).uniform(1e6, 2e6, (2, 20, 30))
+    wide = write_scene(out / "wide.tif", big, driver="GTiff", dtype="f8")
+    near = write_scene(out / "near.tif", big + 1e-3, driver="GTiff", dtype="f8")
+    assert compared("-metric", "rmse", wide, near)["metrics"]["rmse"]["bands"] == pytest.approx([1e-3, 1e-3], rel=1e-6)
+
+
 def test_windows_and_bands_hold_for_both(pair):
     a, b, s, t = pair
     got = compared("-srcwin", 10, 12, 50, 20, "-b", "2-4", "-metric", "rmse", a, b)
@@ -418,3 +441,13 @@ def test_libraries_at_other_bands_limits_and_refusals(tmp_path):
                                  (["-max-nrmse", 1, a, b], 2, "-max-nrmse cannot be used"), ([a, tmp_path / "none.csv"], 1, "none.csv")):
         result = run("gdal_hsi_compare", *words)
         assert result.code == code and message in first_error(result), result.err
+
+
+def test_libraries_in_other_units(tmp_path):
+    nm = np.arange(500, 900, 10)
+    spectra = np.array([0.3 + 0.2 * np.sin(nm / 80), 0.6 - nm / 3000])
+    files = [library(tmp_path / f"{k}.csv", ["wave", "slope"], spectra * factor, nm) for k, factor in enumerate((1, 10000, 3))]
+    for order in ((0, 1), (1, 0)):
+        result = succeed(run("gdal_hsi_compare", *(files[k] for k in order)))
+        assert "1.csv' are 1e+04 times as large as the spectra of" in result.err and "0.csv', so their units probably differ" in result.err
+    assert succeed(run("gdal_hsi_compare", files[0], files[2])).err == ""

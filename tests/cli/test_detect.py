@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from osgeo import gdal, ogr, osr
 
-from conftest import assert_untouched, cube, envi_header, first_error, open_band, read, real_scene, run, succeed, write_scene
+from conftest import ROOT, assert_untouched, cube, envi_header, first_error, open_band, read, real_scene, run, succeed, write_scene
 
 WAVELENGTHS = [400 + 10 * b for b in range(12)]
 METHODS = ["sam", "sid", "mf", "cem", "ace", "rx"]
@@ -381,7 +381,8 @@ def test_a_library_in_the_place_of_the_scene(method, files):
     known = random.uniform(0.1, 0.9, (3, 12))
     write_library(files / "known.csv", known, names=["clay", "chalk", "rust"])
     write_library(files / "field.csv", field, names=["f1", "f2", "f3", "f4"])
-    succeed(detect("-method", method, "-target", files / "known.csv", files / "field.csv", files / "o.csv"))
+    said = succeed(detect("-method", method, "-target", files / "known.csv", files / "field.csv", files / "o.csv")).out
+    assert ("The scores are angles in radians" in said) == (method == "sam")
     rows = [line.split(",") for line in (files / "o.csv").read_text().splitlines()]
     want = reference(field.T[:, None, :], known, method)[:, 0].T
     assert rows[0] == ["name", "best", "clay", "chalk", "rust"] and [row[0] for row in rows[1:]] == ["f1", "f2", "f3", "f4"]
@@ -523,6 +524,32 @@ def test_jasper_ridge(tmp_path):
     for k in range(4):
         pure = truth[k] > 0.9
         assert np.nanmedian(scores[k][pure]) > np.nanmedian(scores[k][~pure]), k
+
+
+def test_common_targets_of_jasper_ridge(tmp_path):
+    """The table of docs/backgrounds.md: materials that are common have many pixels with a small angle, but few with a high
+    ACE; a background without the material helps."""
+    scene, library = real_scene("jasper_ridge/jasper_ridge.img"), real_scene("jasper_ridge/references.sli")
+    truth = read(real_scene("jasper_ridge/abundances.tif"))
+    rows = []
+
+    def found(scores, target):
+        """Returns the number of pixels above half of the best score, and Pd at a Pfa of 0.001."""
+        return [int((scores > scores.max() / 2).sum()), f"{(scores[target] > np.quantile(scores[~target], 0.999)).mean():.2f}"]
+
+    for k, name in enumerate(("tree", "water", "dirt", "road")):
+        words = ("-q", "-overwrite", "-target", library, "-spectrum", f"{k + 1}-{name}")
+        succeed(detect(*words, "-method", "sam", scene, tmp_path / "sam.tif"))
+        angle = read(tmp_path / "sam.tif")[0]
+        write_scene(tmp_path / "bg.tif", (angle > 0.3)[None].astype("u1"), "GTiff", "u1", geotransform=None, epsg=None)
+        ace = []
+        for more in ((), ("-background", tmp_path / "bg.tif")):
+            succeed(detect(*words, *more, "-method", "ace", "-library-scale", 10000, scene, tmp_path / "ace.tif"))
+            ace.append(read(tmp_path / "ace.tif")[0])
+        rows.append([name, int((angle < 0.1).sum()), f"{ace[0].max():.2f}"] + [v for one in ace for v in found(one, truth[k] > 0.7)])
+    page = (ROOT / "docs" / "backgrounds.md").read_text()
+    for row in rows:
+        assert "| " + " | ".join(map(str, row)) + " |" in page, rows
 
 
 @pytest.mark.parametrize("name", ["indian_pines/indian_pines.img", "pavia_centre/pavia_centre.img"])

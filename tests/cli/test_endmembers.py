@@ -2,6 +2,7 @@
 """gdal_hsi_endmembers: the known pixels of a real scene, a simplex that numpy cannot enlarge, outputs, and refused
 input."""
 
+import csv
 import json
 
 import numpy as np
@@ -130,6 +131,45 @@ def test_references(scene, tmp_path):
     assert [one["endmember"] for one in report] == [1 + angle[k].argmin() for k in range(5)]
     result = endmembers("-t", 5, "-spectrum", "m1", scene, tmp_path / "x.gpkg")
     assert result.code == 2 and "-spectrum requires -reference" in first_error(result)
+
+
+def test_names_of_references(scene, tmp_path):
+    """A spectrum that is nearest to one reference gets its name; position and number stay."""
+    data = read(scene)
+    succeed(endmembers("-q", "-t", 4, scene, tmp_path / "e.gpkg"))
+    where = places(tmp_path / "e.gpkg")
+    values = [data[:, line, sample] for line, sample in where] + [data[:, where[2][0], where[2][1]] * 1.001]
+    library = tmp_path / "known.csv"
+    library.write_text("\n".join(["wavelength_nm,tree,soil,road,other road,roof"] + [
+        ",".join([str(nm)] + [repr(float(values[k][b])) for k in (1, 0, 2, 4, 3)]) for b, nm in enumerate(WAVELENGTHS)]) + "\n")
+    words = ("-overwrite", "-t", 4, "-reference", library, "-spectra", tmp_path / "e.csv", scene, tmp_path / "e.gpkg")
+    plain = [f"Endmember {k + 1} (line {line} sample {sample})" for k, (line, sample) in enumerate(where)]
+
+    def names():
+        return next(csv.reader([(tmp_path / "e.csv").read_text().splitlines()[0]]))[-4:]
+    succeed(endmembers("-q", *words))
+    assert names() == plain
+    result = succeed(endmembers("-q", "-reference-names", *words))
+    assert names() == [f"soil, {plain[0]}", f"tree, {plain[1]}", plain[2], f"roof, {plain[3]}"]
+    assert f"{plain[2]} is the nearest spectrum of road and other road, and keeps its name" in result.err
+    for given, text in ((("-spectra", tmp_path / "x.csv"), "-reference-names requires -reference"),
+                        (("-reference", library), "-reference-names requires -spectra")):
+        result = endmembers("-t", 4, "-reference-names", *given, scene, tmp_path / "x.gpkg")
+        assert result.code == 2 and text in first_error(result)
+    succeed(run("gdal_hsi_atdca", "-q", "-device", "cpu", "-t", 4, "-reference", library, "-reference-names", "-spectra", tmp_path / "t.csv",
+                scene, tmp_path / "t.gpkg"))
+    assert ", Target " in (tmp_path / "t.csv").read_text().splitlines()[0]
+
+
+def test_what_the_knee_says(scene, tmp_path):
+    """The set at the knee is a part of the set for the whole range; a search for its number alone may find others."""
+    out = succeed(endmembers("-t", "2-9", scene, tmp_path / "e.gpkg")).out
+    count = len(places(tmp_path / "e.gpkg"))
+    assert f"Knee: {count} endmembers, which are written; a run with -t {count} searches anew and may find others" in out
+    out = succeed(endmembers("-t", "2-9", "-method", "atdca", scene, tmp_path / "a.gpkg")).out
+    assert "which are written\n" in out
+    succeed(endmembers("-t", len(places(tmp_path / "a.gpkg")), "-method", "atdca", scene, tmp_path / "b.gpkg"))
+    assert places(tmp_path / "b.gpkg") == places(tmp_path / "a.gpkg")
 
 
 def test_spectra_of_the_original_scene(scene, tmp_path):

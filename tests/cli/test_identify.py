@@ -363,10 +363,13 @@ def test_maps_have_names_colours_and_areas(files, tmp_path):
 
 def test_areas_of_degrees_are_cells_of_the_ellipsoid(files, tmp_path):
     scene = made_scene()
-    for name, epsg, transform in (("a", 4326, (10, 0.001, 0, 60, 0, -0.002)), ("b", 4326, (10, 0.001, 1e-5, 60, 0, -0.002)), ("c", None, None)):
+    for name, epsg, transform, reason in (("a", 4326, (10, 0.001, 0, 60, 0, -0.002), None),
+                                          ("b", 4326, (10, 0.001, 1e-5, 60, 0, -0.002), "the area of a pixel is unknown in the scene's SRS"),
+                                          ("c", None, None, "the scene has no geotransform")):
         write_scene(tmp_path / f"{name}.img", scene, wavelengths=NM, epsg=epsg, geotransform=transform)
-        succeed(identify("-areas", tmp_path / f"{name}.csv", "-group", "cover", tmp_path / f"{name}.img",
-                         files / "rules.json", tmp_path / f"{name}.tif"))
+        done = succeed(identify("-areas", tmp_path / f"{name}.csv", "-group", "cover", tmp_path / f"{name}.img",
+                                files / "rules.json", tmp_path / f"{name}.tif"))
+        assert (f"is empty: {reason}" in done.out) if reason else "is empty" not in done.out
     rows = list(csv.DictReader((tmp_path / "a.csv").open()))
     a, f = 6378137.0, 1 / 298.257223563
     e2 = f * (2 - f)

@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 
+import product_files
 from conftest import cube, first_error, real_scene, run, succeed, write_scene
 
 
@@ -102,3 +103,19 @@ def test_a_real_scene():
     facts = info("-count", real_scene("jasper_ridge/jasper_ridge.img"))
     assert facts["size"][2] >= 100 and facts["valid_pixels"] > 0
     assert np.isfinite([m for m in facts["mean"] if m is not None]).all()
+
+
+def test_only_commands_that_run_are_suggested(tmp_path):
+    """A product in sensor geometry can be orthorectified only if it has a lookup table."""
+    pytest.importorskip("netCDF4")
+    values = np.random.default_rng(1).uniform(0.1, 0.6, (20, 8, 6)).astype("f4")
+    y, x = np.mgrid[1:13, 1:13].astype("i4")
+    inside = (y <= 8) & (x <= 6)
+    for drop, suggested in (((), True), (("glt",), False)):
+        folder = tmp_path / str(suggested)
+        folder.mkdir()
+        path = product_files.emit(folder, values, glt=(np.where(inside, x, 0), np.where(inside, y, 0)), drop=drop).rename(folder / "emit.nc")
+        commands = info(path)["next"]
+        assert any("orthorectify" in one for one in commands) == suggested
+        result = run("gdal_hsi_orthorectify", "-q", path, folder / "o.tif")
+        assert (result.code == 0) == suggested, result.err

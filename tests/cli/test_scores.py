@@ -259,3 +259,15 @@ def test_maps_of_one_class_tell_false_alarms(tmp_path):
     write_scene(tmp_path / "truth2.tif", truth[None], "GTiff", "u1", nodata=0)
     done = succeed(run("gdal_hsi_accuracy", tmp_path / "map2.tif", tmp_path / "truth2.tif"))
     assert "False alarms" not in done.out and "one class" not in done.err
+
+
+def test_zeros_are_counted_once(tmp_path):
+    """The truth is read in two passes, and with a guard zone in overlapping strips."""
+    truth = truth_of(600, 20, 3)
+    write(tmp_path, scores_of(truth, 4), truth)
+    dataset = gdal.Open(str(tmp_path / "t.tif"), gdal.GA_Update)
+    dataset.GetRasterBand(1).SetNoDataValue(255)
+    dataset = None
+    for guard in (0, 3):
+        result = succeed(run("gdal_hsi_accuracy", "-q", "-scores", "-guard", guard, tmp_path / "s.tif", tmp_path / "t.tif"))
+        assert f"{(truth == 0).sum()} pixels are 0, which is read as 'no label'" in result.err

@@ -140,6 +140,21 @@ std::string polygons(const std::string& name, int epsg, bool names) {
     return path;
 }
 
+TEST(Labels, PixelsAreCountedOnceInSeveralPasses) {
+    const auto path = write_raster(
+        "counted_once", GDT_Int16, utm_grid(),
+        [](int l, int s) { return l == 3 && s == 4 ? -5 : truth(l, s); },
+        [](GDALDataset& d) { d.GetRasterBand(1)->SetNoDataValue(99); });
+    const auto source = LabelSource::open(file(path));
+    const auto first = read_all(*source);
+    const auto notes = source->reading_notes();
+    ASSERT_EQ(notes.size(), 2u);
+    std::vector<uint16_t> part(static_cast<size_t>(9 * samples));
+    source->read(2, 9, part.data()); // lines that overlap with those before
+    EXPECT_EQ(read_all(*source, 11), first);
+    EXPECT_EQ(source->reading_notes(), notes);
+}
+
 TEST(RasterLabels, SameGrid) {
     const auto path = write_raster("same", GDT_Byte, utm_grid(), [](int l, int s) { return truth(l, s); });
     const Grid grid = utm_grid();

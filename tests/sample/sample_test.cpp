@@ -195,6 +195,32 @@ TEST(Sample, JoinedPixelsAreOnePatch) {
               *std::max_element(before.begin(), before.end()) + 1);
 }
 
+TEST(Sample, NearestPixelsOfEachPatchAreKept) {
+    const Scene s = speckled(30);
+    const auto patch = Patches(s.index, s.value, samples).numbers();
+    const auto kept = nearest_to_centres(s.index, samples, patch, 3);
+    std::map<size_t, std::vector<size_t>> members;
+    for (size_t i = 0; i < patch.size(); ++i)
+        members[patch[i]].push_back(i);
+    for (const auto& [number, pixels] : members) {
+        double y = 0, x = 0;
+        for (const size_t i : pixels) {
+            y += static_cast<double>(s.index[i] / samples) / static_cast<double>(pixels.size());
+            x += static_cast<double>(s.index[i] % samples) / static_cast<double>(pixels.size());
+        }
+        double farthest = 0, nearest = 1e9;
+        size_t count = 0;
+        for (const size_t i : pixels) {
+            const double d = std::hypot(static_cast<double>(s.index[i] / samples) - y,
+                                        static_cast<double>(s.index[i] % samples) - x);
+            count += kept[i] != 0;
+            (kept[i] != 0 ? farthest : nearest) = kept[i] != 0 ? std::max(farthest, d) : std::min(nearest, d);
+        }
+        EXPECT_EQ(count, std::min<size_t>(3, pixels.size()));
+        EXPECT_LE(farthest, nearest + 1e-9);
+    }
+}
+
 TEST(Sample, FoldsTestEveryPatchOnce) {
     const Scene s = speckled(30);
     const auto patch = Patches(s.index, s.value, samples).numbers();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Labels from any source: classes from numbers, left-out classes, pixels with a label.
+#include "core/class_names.h"
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/text.h"
@@ -35,10 +36,6 @@ std::vector<std::string> listed_classes(const std::string& text) {
                              "name with a comma into double quotes: '5,\"Corn, young\"'.");
     }
     return words;
-}
-
-bool is_called(const std::string& word, const std::string& name) {
-    return word == name || differ_in_composition(word, name);
 }
 
 } // namespace
@@ -98,8 +95,12 @@ void LabelSource::leave_out(const LabelOptions& options) {
             m_left_out[static_cast<size_t>(value)] = 1;
             found = true;
         };
+        // A file may have several classes of one name. Case counts only if a class has exactly this name.
+        const bool exact =
+            std::any_of(m_names.begin(), m_names.end(), [&](const auto& one) { return one.second == word; });
         for (const auto& [value, name] : m_names)
-            if (is_called(word, name) || word == std::to_string(value)) leave(value);
+            if ((exact ? name == word : alike_names(name, word)) || word == std::to_string(value))
+                leave(value);
         for (const int value : m_known)
             if (word == std::to_string(value)) leave(value);
         if (found) return;
@@ -238,13 +239,13 @@ LabelledPixels collect_labels(LabelSource& source) {
 
 uint16_t NumberedLabels::label_of(double v) {
     if (m_mask) return v != 0 && !std::isnan(v);
-    if (v < 0) {
+    if (v < 0 && m_counting) {
         ++m_negative;
         m_least = std::min(m_least, v);
     }
     const uint16_t value = class_of(v, m_none, m_path);
     if (v == 0)
-        ++m_zeros;
+        m_zeros += m_counting;
     else if (value != m_none && value != m_only_class)
         m_only_class = m_only_class == 0 ? value : -1;
     return value;

@@ -5,6 +5,7 @@
 
 #include "raster/labels.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -30,11 +31,45 @@ std::string clean_name(const char* name);
 /// In this example, `things` is "3 pixels have" and `least` is -1.
 std::string negative_note(const std::string& path, const std::string& things, double least);
 
+/// The lines whose pixels were counted. Tools read labels in several passes, and with overlapping strips, but
+/// notes give numbers of pixels of the file.
+class CountedLines {
+  public:
+    /// Calls part(first, count, fresh) for successive runs of the lines [line, line + count). fresh: true if
+    /// the lines of the run have not been counted; they then count as counted.
+    template <class Part>
+    void each_run(int64_t line, int64_t count, const Part& part) {
+        const int64_t end = line + count;
+        if (static_cast<int64_t>(m_counted.size()) < end) m_counted.resize(static_cast<size_t>(end), 0);
+        for (int64_t y = line; y < end;) {
+            const auto first = m_counted.begin() + y, last = m_counted.begin() + end;
+            const char counted = *first;
+            const auto next = std::find(first, last, static_cast<char>(1 - counted));
+            const int64_t n = next - first;
+            part(y, n, counted == 0);
+            std::fill(first, next, static_cast<char>(1));
+            y += n;
+        }
+    }
+
+  private:
+    std::vector<char> m_counted; ///< 1 for each counted line
+};
+
 class NumberedLabels : public LabelSource {
   public:
     std::vector<std::string> reading_notes() const override;
 
   protected:
+    /// Calls read(first, count) for runs of the lines [line, line + count). label_of() counts only pixels of
+    /// lines that are read for the first time.
+    template <class Read>
+    void read_runs(int64_t line, int64_t count, const Read& read) {
+        m_lines.each_run(line, count, [&](int64_t first, int64_t n, bool fresh) {
+            m_counting = fresh;
+            read(first, n);
+        });
+    }
     /// Returns the label of a pixel value (class_of()), and counts negative values and zeros. For a mask,
     /// returns 1 if the value is not 0.
     uint16_t label_of(double v);
@@ -46,6 +81,8 @@ class NumberedLabels : public LabelSource {
     bool m_mask = false;
 
   private:
+    CountedLines m_lines;
+    bool m_counting = true;
     int64_t m_negative = 0;
 };
 

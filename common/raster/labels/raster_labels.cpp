@@ -135,7 +135,10 @@ class RasterLabels final : public NumberedLabels {
     }
 
     void read_lines(int64_t line, int64_t count, uint16_t* out) override {
-        read_as(line, count, out, m_none, [&](double v) { return label_of(v); });
+        read_runs(line, count, [&](int64_t first, int64_t n) {
+            read_as(first, n, out + (first - line) * m_grid.samples, m_none,
+                    [&](double v) { return label_of(v); });
+        });
     }
 
     std::vector<ValueSample> values() override {

@@ -378,6 +378,7 @@ class VectorLabels final : public LabelSource {
         if (options.values) return choose_value_field(definition, options);
         m_field = class_field(definition, options);
         m_text_classes = is_text(*definition.GetFieldDefn(m_field));
+        m_value_name = definition.GetFieldDefn(m_field)->GetNameRef();
         if (!options.name_field.empty()) {
             m_name_field = find_field(definition, options.name_field);
             if (m_name_field < 0)

@@ -313,6 +313,15 @@ std::shared_ptr<const LookupTable> LookupTable::open(const std::string& path) {
     return std::shared_ptr<const LookupTable>(new LookupTable(std::move(table)));
 }
 
+bool LookupTable::is_in(const std::string& path) {
+    try {
+        open(path);
+        return true;
+    } catch (const Error&) {
+        return false;
+    }
+}
+
 const std::string& LookupTable::path() const { return m->asked; }
 int64_t LookupTable::samples() const { return m->samples; }
 int64_t LookupTable::lines() const { return m->lines; }
