@@ -15,6 +15,7 @@
 #include "raster/raster_source.h"
 #include "raster/text_output.h"
 #include "stream/operation.h"
+#include "tool/classification.h"
 #include "tool/definition.h"
 #include "tool/model_values.h"
 #include "tool/passes.h"
@@ -409,8 +410,7 @@ std::vector<Ring> points_in(tool::Run& run, const Settings& s, const raster::Ras
     options.mask = s.point_names.empty();
     const auto grid = raster::grid_of(source);
     const auto labels = open_points(options, grid);
-    for (const auto& note : labels->notes())
-        run.warn(note);
+    tool::report_notes(run, *labels);
     constexpr size_t most = 10000; // more rings would cover the picture
     const auto found = raster::collect_labels(*labels);
     if (found.index.size() > most)
@@ -527,7 +527,10 @@ std::string name_of_band(const raster::RasterSource& source, int band, bool for_
     const auto& facts = source.facts().bands;
     const auto b = static_cast<size_t>(band);
     const std::string number = std::to_string(source.bands()[b]);
-    if (facts.names[b] != "Band " + number) return facts.names[b];
+    // GDAL names the bands of an ENVI file without names "Band 1" or "Band 1 (450.0 Nanometers)".
+    const std::string by_default = "Band " + number;
+    if (facts.names[b] != by_default && facts.names[b].rfind(by_default + " (", 0) != 0)
+        return facts.names[b];
     return b < facts.wavelengths_nm.size() && std::isfinite(facts.wavelengths_nm[b])
                ? (for_values ? "value at " : "") + std::to_string(std::lround(facts.wavelengths_nm[b])) +
                      " nm"

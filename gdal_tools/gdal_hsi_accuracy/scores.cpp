@@ -87,8 +87,7 @@ using Labels = std::unique_ptr<raster::LabelSource>;
 
 Labels open_labels(tool::Run& run, const raster::LabelOptions& options, const raster::Grid& grid) {
     auto labels = raster::LabelSource::open(options, &grid);
-    for (const auto& note : labels->notes())
-        run.warn(note);
+    tool::report_notes(run, *labels);
     return labels;
 }
 

@@ -100,9 +100,12 @@ constexpr std::string_view latin_extended = "AaAaAaCcCcCcCcDdDdEeEeEeEeEeGgGgGgG
                                             "lLlNnNnNnnNnOoOoOoOoRrRrRrSsSsSsSsTtTtTtUuUu"
                                             "UuUuUuUuWwYyYZzZzZzs";
 
-/// Returns the characters of the text. A Latin letter and its accent become one character.
-std::u32string composed(std::string_view text) {
+/// Returns the characters of a text, which may also be in Windows-1252. A Latin letter and its accent become
+/// one character.
+std::u32string composed(std::string_view letters) {
     std::u32string out;
+    const std::string all = utf8_text(std::string(letters));
+    std::string_view text = all;
     while (!text.empty()) {
         const char32_t code = take_character(text);
         const char accent = code == 0x300   ? '`'

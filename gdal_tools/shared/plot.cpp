@@ -176,14 +176,14 @@ Series numbered_series(size_t k, std::string name) {
 }
 
 std::string short_name(const std::string& name, int64_t longest) {
-    return TextStyle{Letters::all}.fitted(utf8_text(name), longest);
+    return TextStyle{Letters::all}.fitted(name, longest);
 }
 
 namespace {
 
 std::vector<std::string> title_lines(const Plot::Frame& frame, const std::string& title) {
     const auto room = static_cast<int64_t>(frame.right - frame.left) / plot_style.letter_width();
-    return TextStyle{Letters::all}.lines(utf8_text(title), room);
+    return TextStyle{Letters::all}.lines(title, room);
 }
 
 } // namespace
@@ -207,7 +207,7 @@ void Plot::title(const std::string& text) {
 Plot::Frame Plot::with_legend(Frame frame, const std::vector<Series>& series) {
     int64_t longest = 0;
     for (const auto& one : series)
-        longest = std::max(longest, plot_style.width(plot_style.fitted(utf8_text(one.name), longest_name)));
+        longest = std::max(longest, plot_style.width(plot_style.fitted(one.name, longest_name)));
     const double right = frame.right + 2 * legend_gap + legend_line + static_cast<double>(longest);
     frame.width = std::max(frame.width, static_cast<int64_t>(right + legend_margin));
     const double below = frame.top + legend_row * (static_cast<double>(series.size()) + 1);
@@ -310,7 +310,7 @@ Canvas Plot::picture() const {
         } else {
             const bool upwards = s.kind == Shape::Kind::upward_text;
             const int64_t room = upwards ? m_frame.height : m_frame.width;
-            const auto text = plot_style.fitted(utf8_text(s.text), room / plot_style.letter_width());
+            const auto text = plot_style.fitted(s.text, room / plot_style.letter_width());
             const auto length = static_cast<double>(plot_style.width(text));
             const double back = s.anchor == Anchor::start    ? 0
                                 : s.anchor == Anchor::middle ? length / 2
