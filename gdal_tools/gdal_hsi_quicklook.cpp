@@ -588,6 +588,13 @@ class PictureFile {
     const raster::TextOutput m_text;
 };
 
+void note_left_out(tool::Run& run, const Settings& s, int64_t names) {
+    if (names == 0) return;
+    run.note(counted(names, "name") + " of " + s.points + worded(names, " is", " are") +
+             " left out for lack of space. A larger -size has more space");
+    run.report()["names_left_out"] = names;
+}
+
 void run_quicklook(tool::Run& run, const Settings& s) {
     auto files = open_files(run, s);
     check_options(s, files);
@@ -680,11 +687,7 @@ void run_quicklook(tool::Run& run, const Settings& s) {
         names_left_out = std::max(names_left_out, draw_rings(canvas, points, name));
     }
     run.report()["panels"] = shown;
-    if (names_left_out > 0) {
-        run.note(counted(names_left_out, "name") + " of " + s.points + worded(names_left_out, " is", " are") +
-                 " left out for lack of space. A larger -size has more space");
-        run.report()["names_left_out"] = names_left_out;
-    }
+    note_left_out(run, s, names_left_out);
     Canvas picture = assembled(std::move(drawn), columns, gap);
     if (!s.no_legend && !legend.empty())
         picture = with_legend(run, picture, gap, std::move(legend),
