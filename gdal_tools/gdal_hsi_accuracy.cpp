@@ -136,15 +136,13 @@ Files open_files(tool::Run& run, Settings& s) {
     };
     open();
     for (const auto* source : {files.map.get(), files.reference.get()})
-        for (const auto& note : source->notes())
-            run.warn(note);
+        tool::report_notes(run, *source);
     if (share_zero(run, *files.map, *files.reference, s.reference) ||
         share_zero(run, *files.reference, *files.map, s.map))
         open();
     if (!s.mask.path.empty()) {
         files.mask = raster::LabelSource::open(s.mask, &files.map->grid());
-        for (const auto& note : files.mask->notes())
-            run.warn(note);
+        tool::report_notes(run, *files.mask);
     }
     return files;
 }
@@ -337,8 +335,7 @@ void compare_with_training(tool::Run& run, const Settings& s, const Files& files
                            Known& known) {
     const auto& grid = files.map->grid();
     const auto training = raster::LabelSource::open(s.training, &grid);
-    for (const auto& note : training->notes())
-        run.warn(note);
+    tool::report_notes(run, *training);
     const auto width = static_cast<size_t>(grid.samples);
     constexpr int64_t strip = 256;
     std::vector<uint16_t> reference(static_cast<size_t>(strip) * width),

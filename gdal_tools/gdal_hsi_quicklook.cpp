@@ -7,6 +7,7 @@
 #include "core/text.h"
 #include "gdal_hsi_quicklook/frame.h"
 #include "gdal_hsi_quicklook/legend.h"
+#include "gdal_hsi_quicklook/rings.h"
 #include "math/elementary.h"
 #include "raster/drivers.h"
 #include "raster/labels.h"
@@ -14,6 +15,7 @@
 #include "raster/raster_source.h"
 #include "raster/text_output.h"
 #include "stream/operation.h"
+#include "tool/classification.h"
 #include "tool/definition.h"
 #include "tool/model_values.h"
 #include "tool/passes.h"
@@ -38,7 +40,7 @@ namespace {
 
 using tool::Content;
 
-constexpr int64_t gap = 8; ///< width of the white gap between panels, in pixels
+constexpr int64_t gap_dots = 4; ///< width of the white gap between panels, in dots of a letter
 /// Gamma for natural colours, because land is dark compared with the brightest roofs and rocks.
 constexpr double land_gamma = 0.6;
 constexpr std::array<double, 3> natural_nm = {650, 550, 450}; ///< wavelengths of red, green and blue
@@ -300,9 +302,9 @@ Picked pick(tool::Run& run, const std::shared_ptr<raster::RasterSource>& source,
 /// colours of raster::default_colour().
 constexpr Rgb no_value_colour{190, 210, 240};
 
-/// Draws one band in grey or three bands in colours, with the upper left corner at (x0, y0) of the picture.
-/// Pixels with missing or infinite values get the colour `none`. Returns the number of pixels with values.
-int64_t draw_values(Canvas& canvas, int64_t x0, int64_t y0, const Scale& scale, const Picked& picked,
+/// Draws one band in grey or three bands in colours. Pixels with missing or infinite values get the colour
+/// `none`. Returns the number of pixels with values.
+int64_t draw_values(Canvas& canvas, const Scale& scale, const Picked& picked,
                     const std::vector<Limits>& limits, double gamma, const Rgb& none) {
     int64_t with_value = 0;
     for (int64_t y = 0; y < scale.panel_lines; ++y)
@@ -315,7 +317,7 @@ int64_t draw_values(Canvas& canvas, int64_t x0, int64_t y0, const Scale& scale, 
                 valid &= std::isfinite(picked[b][at]);
                 if (valid) colour[k] = shade(picked[b][at], limits[b], gamma);
             }
-            canvas.set(x0 + x, y0 + y, valid ? colour : none);
+            canvas.set(x, y, valid ? colour : none);
             with_value += valid;
         }
     return with_value;
@@ -348,19 +350,22 @@ void take_colours(const raster::LabelSource& like, std::vector<Entry>& entries) 
             if (e.name == known.name && (!e.name.empty() || e.value == known.value)) e.colour = known.colour;
 }
 
-/// Draws a class map. A class that is not in `entries` is added with a default colour.
-void draw_classes(Canvas& canvas, int64_t x0, int64_t y0, const Scale& scale, raster::LabelSource& labels,
+/// Draws a class map. A class that is not in `entries` is added with a default colour. Returns true if pixels
+/// have no class.
+bool draw_classes(Canvas& canvas, const Scale& scale, raster::LabelSource& labels,
                   std::vector<Entry>& entries, const Rgb& none) {
     std::vector<uint16_t> line(static_cast<size_t>(scale.samples));
     std::vector<int> entry(raster::max_class + 1, -1);
     for (size_t k = 0; k < entries.size(); ++k)
         entry[static_cast<size_t>(entries[k].value)] = static_cast<int>(k);
     int64_t before = -1;
+    bool any_without = false;
     for (int64_t y = 0; y < scale.panel_lines; ++y) {
         if (scale.line(y) != before) labels.read(before = scale.line(y), 1, line.data());
         for (int64_t x = 0; x < scale.panel_samples; ++x) {
             const uint16_t value = line[static_cast<size_t>(scale.sample(x))];
             Rgb colour = none;
+            any_without |= value == labels.none();
             if (value != labels.none()) {
                 int& k = entry[value];
                 if (k < 0) {
@@ -371,45 +376,10 @@ void draw_classes(Canvas& canvas, int64_t x0, int64_t y0, const Scale& scale, ra
                 entries[static_cast<size_t>(k)].seen = true;
                 colour = entries[static_cast<size_t>(k)].colour;
             }
-            canvas.set(x0 + x, y0 + y, colour);
+            canvas.set(x, y, colour);
         }
     }
-}
-
-/// A pixel that contains a point, and the text next to its ring.
-struct Ring {
-    int64_t pixel;
-    std::string name;
-};
-
-/// Draws rings around the pixels of the points, with their names.
-void draw_rings(Canvas& canvas, int64_t x0, int64_t y0, const Scale& scale, const std::vector<Ring>& rings) {
-    constexpr double inner = 3.2, middle = 4.6, outer = 5.6;
-    constexpr int64_t reach = 6;
-    for (const bool rim : {true, false})
-        for (const auto& [pixel, name] : rings) {
-            const double cx = (static_cast<double>(pixel % scale.samples) + 0.5) *
-                              static_cast<double>(scale.panel_samples) / static_cast<double>(scale.samples);
-            const double cy = (static_cast<double>(pixel / scale.samples) + 0.5) *
-                              static_cast<double>(scale.panel_lines) / static_cast<double>(scale.lines);
-            for (auto y = static_cast<int64_t>(cy) - reach; y <= static_cast<int64_t>(cy) + reach; ++y)
-                for (auto x = static_cast<int64_t>(cx) - reach; x <= static_cast<int64_t>(cx) + reach; ++x) {
-                    if (x < 0 || y < 0 || x >= scale.panel_samples || y >= scale.panel_lines) continue;
-                    const double r =
-                        std::hypot(static_cast<double>(x) + 0.5 - cx, static_cast<double>(y) + 0.5 - cy);
-                    if (rim && r >= middle && r < outer) canvas.set(x0 + x, y0 + y, {});
-                    if (!rim && r >= inner && r < middle) canvas.set(x0 + x, y0 + y, {255, 230, 26});
-                }
-            if (rim || name.empty()) continue;
-            const int64_t room = scale.panel_samples - 2 * reach, wide = name_width(name, room);
-            const int64_t x = static_cast<int64_t>(cx), y = static_cast<int64_t>(cy), right = x + reach + 2;
-            draw_name(canvas,
-                      x0 + (right + wide <= scale.panel_samples ? right
-                                                                : std::max<int64_t>(0, x - reach - 2 - wide)),
-                      y0 + std::clamp<int64_t>(y - name_height / 2, 0,
-                                               std::max<int64_t>(0, scale.panel_lines - name_height)),
-                      room, name);
-        }
+    return any_without;
 }
 
 // The run
@@ -429,8 +399,9 @@ std::unique_ptr<raster::LabelSource> open_points(const raster::LabelOptions& opt
     }
 }
 
-/// Returns the pixels of src that contain a point of the file. Warns of points outside.
-std::vector<Ring> points_in(tool::Run& run, const Settings& s, const raster::RasterSource& source) {
+/// Returns rings at the pixels of src that contain a point of the file. Warns of points outside.
+std::vector<Ring> points_in(tool::Run& run, const Settings& s, const raster::RasterSource& source,
+                            const Scale& scale) {
     const std::string& path = s.points;
     if (path.empty()) return {};
     raster::LabelOptions options;
@@ -439,8 +410,7 @@ std::vector<Ring> points_in(tool::Run& run, const Settings& s, const raster::Ras
     options.mask = s.point_names.empty();
     const auto grid = raster::grid_of(source);
     const auto labels = open_points(options, grid);
-    for (const auto& note : labels->notes())
-        run.warn(note);
+    tool::report_notes(run, *labels);
     constexpr size_t most = 10000; // more rings would cover the picture
     const auto found = raster::collect_labels(*labels);
     if (found.index.size() > most)
@@ -453,7 +423,13 @@ std::vector<Ring> points_in(tool::Run& run, const Settings& s, const raster::Ras
                  " outside src and" + worded(n, " has", " have") + " no ring");
     std::vector<Ring> rings;
     for (size_t i = 0; i < found.index.size(); ++i) {
-        rings.push_back({found.index[i], {}});
+        const auto place = [](int64_t pixel, int64_t panel, int64_t scene) {
+            return (static_cast<double>(pixel) + 0.5) * static_cast<double>(panel) /
+                   static_cast<double>(scene);
+        };
+        rings.push_back({place(found.index[i] % scale.samples, scale.panel_samples, scale.samples),
+                         place(found.index[i] / scale.samples, scale.panel_lines, scale.lines),
+                         {}});
         if (options.mask) continue;
         const auto known =
             std::find_if(found.classes.begin(), found.classes.end(),
@@ -546,15 +522,19 @@ std::vector<Limits> limits_like(tool::Run& run, const Settings& s, const Shown& 
     return limits_of_all(values, s.stretch);
 }
 
-/// Returns the description of a band, or its number and wavelength.
-std::string name_of_band(const raster::RasterSource& source, int band) {
+/// Returns the description of a band, or its wavelength or number. for_values: returns a name of the values.
+std::string name_of_band(const raster::RasterSource& source, int band, bool for_values = false) {
     const auto& facts = source.facts().bands;
     const auto b = static_cast<size_t>(band);
     const std::string number = std::to_string(source.bands()[b]);
-    if (facts.names[b] != "Band " + number) return facts.names[b];
+    // GDAL names the bands of an ENVI file without names "Band 1" or "Band 1 (450.0 Nanometers)".
+    const std::string by_default = "Band " + number;
+    if (facts.names[b] != by_default && facts.names[b].rfind(by_default + " (", 0) != 0)
+        return facts.names[b];
     return b < facts.wavelengths_nm.size() && std::isfinite(facts.wavelengths_nm[b])
-               ? std::to_string(std::lround(facts.wavelengths_nm[b])) + " nm"
-               : "band " + number;
+               ? (for_values ? "value at " : "") + std::to_string(std::lround(facts.wavelengths_nm[b])) +
+                     " nm"
+               : (for_values ? "value of band " : "band ") + number;
 }
 
 /// Returns the colour bar of a grey panel. If the band has a scale, the numbers of the bar are scaled values.
@@ -565,7 +545,8 @@ ColourBar bar_of(const raster::RasterSource& source, int band, const Limits& lim
                  offset = values.offset.empty() ? 0 : values.offset[b];
     return {limits[0] * scale + offset, limits[1] * scale + offset,
             [=](double value) { return shade(static_cast<float>((value - offset) / scale), limits, gamma); },
-            name_of_band(source, band) + (values.unit.empty() ? "" : " (" + values.unit + ")")};
+            name_of_band(source, band, true) + (values.unit.empty() ? "" : " (" + values.unit + ")"),
+            values.unit};
 }
 
 /// Vector formats of a page, where text stays sharp at every size.
@@ -585,16 +566,19 @@ class PictureFile {
         : m_run(run), m_dst(run.options().destination), m_page(page_of(m_dst)),
           m_text(run.text_output("dst", m_page == Page::none ? std::string() : m_dst.path, m_dst.overwrite)) {
     }
-    bool keeps_texts() const { return m_page != Page::none; }
+    tools::Letters letters() const {
+        return m_page == Page::svg   ? tools::Letters::all
+               : m_page == Page::pdf ? tools::Letters::western
+                                     : tools::Letters::dots;
+    }
     void check(int64_t wide, int64_t high) const {
         raster::check_text_output(m_text);
         if (m_page == Page::none) tools::picture_output(m_dst, wide, high).check();
     }
     void write(const Canvas& picture) const {
-        if (m_page == Page::none)
-            tools::write_picture(m_run, m_dst, picture, 0.1);
-        else
-            raster::write_text_output(m_text, m_page == Page::svg ? picture.svg() : picture.pdf());
+        if (m_page == Page::none) return tools::write_picture(m_run, m_dst, picture, 0.1);
+        raster::write_text_output(m_text, m_page == Page::svg ? picture.svg() : picture.pdf());
+        tools::warn_of_letters(m_run, picture);
     }
 
   private:
@@ -604,17 +588,11 @@ class PictureFile {
     const raster::TextOutput m_text;
 };
 
-/// Returns the picture with a legend on its right side. The legend is sorted by class number.
-Canvas with_legend(tool::Run& run, const Canvas& picture, std::vector<Entry> legend) {
-    std::stable_sort(legend.begin(), legend.end(),
-                     [](const Entry& a, const Entry& b) { return a.value < b.value; });
-    shorten_legend(run, legend, picture.lines());
-    Canvas canvas(picture.samples() + gap + legend_width(legend),
-                  std::max(picture.lines(), static_cast<int64_t>(legend.size()) * legend_line),
-                  picture.keeps_texts());
-    canvas.paste(0, 0, picture);
-    draw_legend(canvas, picture.samples() + gap, legend);
-    return canvas;
+void note_left_out(tool::Run& run, const Settings& s, int64_t names) {
+    if (names == 0) return;
+    run.note(counted(names, "name") + " of " + s.points + worded(names, " is", " are") +
+             " left out for lack of space. A larger -size has more space");
+    run.report()["names_left_out"] = names;
 }
 
 void run_quicklook(tool::Run& run, const Settings& s) {
@@ -638,39 +616,44 @@ void run_quicklook(tool::Run& run, const Settings& s) {
     const int64_t columns = s.each ? std::min<int64_t>(3, static_cast<int64_t>(panels.size()))
                                    : static_cast<int64_t>(panels.size());
     const int64_t rows = (static_cast<int64_t>(panels.size()) + columns - 1) / columns;
+    const PictureFile file_of_picture(run);
+    const tools::TextStyle style{file_of_picture.letters(),
+                                 tools::dot_for(columns * scale.panel_samples, rows * scale.panel_lines)};
+    const int64_t gap = gap_dots * style.dot;
     const int64_t wide = columns * (scale.panel_samples + gap) - gap;
     const int64_t high = rows * (scale.panel_lines + gap) - gap;
-    const PictureFile file_of_picture(run);
     file_of_picture.check(wide, high);
     const auto panel_bytes =
         static_cast<uint64_t>(scale.panel_samples * scale.panel_lines) * 3 * sizeof(float);
     if (panel_bytes + static_cast<uint64_t>(wide * high) * 3 > run.buffer_memory() / 2)
         throw Error("a picture of " + size_text(wide, high) + " pixels does not fit in -memory",
                     "Use a smaller -size, or more -memory.");
-    const auto points = points_in(run, s, *files[0].source);
+    const auto points = points_in(run, s, *files[0].source, scale);
     tool::end_of_plan(run, [&] {
         const auto seen = tool::only_bands(files[0].source, {0});
         Picked none;
         tool::print_plan(run, *seen, Picking(scale, none), run.pass("picking", 1));
     });
 
-    Canvas picture(wide, high, file_of_picture.keeps_texts());
+    std::vector<DrawnPanel> drawn;
     std::vector<Entry> legend;
+    bool any_without_class = false;
+    int64_t names_left_out = 0;
     const auto first_scene =
         std::find_if(files.begin(), files.end(), [](const Shown& file) { return file.classes == nullptr; });
     const Rgb none = s.frame ? no_value_colour : Rgb{};
-    std::optional<ColourBar> bar;
     /// Limits of src, also used for files with the same number of bands.
     std::optional<std::vector<Limits>> shared;
     Json shown = Json::array();
     for (size_t k = 0; k < panels.size(); ++k) {
         Shown& file = files[panels[k].file];
-        const int64_t x0 = static_cast<int64_t>(k) % columns * (scale.panel_samples + gap);
-        const int64_t y0 = static_cast<int64_t>(k) / columns * (scale.panel_lines + gap);
+        drawn.push_back({Canvas(scale.panel_samples, scale.panel_lines, style)});
+        Canvas& canvas = drawn.back().canvas;
+        std::string name;
         if (file.classes) {
             auto entries = entries_of(*file.classes);
             if (like && like->classes) take_colours(*like->classes, entries);
-            draw_classes(picture, x0, y0, scale, *file.classes, entries, none);
+            any_without_class |= draw_classes(canvas, scale, *file.classes, entries, none);
             if (std::none_of(entries.begin(), entries.end(), [](const Entry& e) { return e.seen; }))
                 run.warn("'" + file.path + "': no displayed pixel has a class: all are black");
             add_to_legend(entries, legend);
@@ -687,12 +670,13 @@ void run_quicklook(tool::Run& run, const Settings& s) {
                 limits = limits_like(run, s, *like, panels[k].bands);
             if (k == 0) shared = limits;
             const double gamma = s.gamma > 0 ? s.gamma : file.natural ? land_gamma : 1;
-            const int64_t with_value = draw_values(picture, x0, y0, scale, picked, limits, gamma, none);
-            if (s.frame && panels.size() == 1 && picked.size() == 1)
-                bar = bar_of(*file.source, panels[k].bands[0], limits[0], gamma);
-            if (s.frame && s.each)
-                draw_name(picture, x0, y0, scale.panel_samples,
-                          name_of_band(*file.source, panels[k].bands[0]));
+            const int64_t with_value = draw_values(canvas, scale, picked, limits, gamma, none);
+            if (s.frame && picked.size() == 1)
+                drawn.back().bar = bar_of(*file.source, panels[k].bands[0], limits[0], gamma);
+            if (s.frame && s.each) {
+                name = name_of_band(*file.source, panels[k].bands[0]);
+                draw_name(canvas, 0, 0, scale.panel_samples, name);
+            }
             warn_of_no_contrast(run, file, panels[k].bands, picked, limits, with_value, s.stretch);
             run.note(file.path + ": " + bands_text(file, panels[k].bands));
             std::vector<int> bands;
@@ -700,13 +684,17 @@ void run_quicklook(tool::Run& run, const Settings& s) {
                 bands.push_back(file.source->bands()[static_cast<size_t>(b)]);
             shown.push_back({{"file", file.path}, {"bands", bands}, {"stretch", limits}, {"gamma", gamma}});
         }
-        draw_rings(picture, x0, y0, scale, points);
+        names_left_out = std::max(names_left_out, draw_rings(canvas, points, name));
     }
     run.report()["panels"] = shown;
-    if (!s.no_legend && !legend.empty()) picture = with_legend(run, picture, std::move(legend));
+    note_left_out(run, s, names_left_out);
+    Canvas picture = assembled(std::move(drawn), columns, gap);
+    if (!s.no_legend && !legend.empty())
+        picture = with_legend(run, picture, gap, std::move(legend),
+                              any_without_class ? std::optional(none) : std::nullopt);
     if (!s.title.empty() || s.frame)
-        picture = framed(picture, s.title, s.frame,
-                         {*files[0].source, scale.panel_samples, scale.panel_lines}, bar ? &*bar : nullptr);
+        picture =
+            framed(picture, s.title, s.frame, {*files[0].source, scale.panel_samples, scale.panel_lines});
     file_of_picture.write(picture);
 }
 

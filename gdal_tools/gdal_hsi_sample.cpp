@@ -389,8 +389,7 @@ void run_sample(tool::Run& run, Settings& settings) {
         const auto grid = raster::grid_of(*scene);
         source = raster::LabelSource::open(settings.labels, &grid);
     }
-    for (const auto& note : source->notes())
-        run.warn(note);
+    tool::report_notes(run, *source);
     auto all = raster::collect_labels(*source);
     for (const auto& note : all.notes)
         run.warn(note);

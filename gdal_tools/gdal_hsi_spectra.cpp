@@ -48,7 +48,7 @@ enum class Kind { mean, deviation, every };
 
 struct Settings {
     raster::LabelOptions labels;
-    std::string out, plot;
+    std::string out, plot, title;
     std::vector<std::string> range_texts;
     std::vector<raster::BandChoice> ranges; ///< parsed from range_texts
     std::vector<std::string> spectra;       ///< names of the spectra that are written; empty: all
@@ -317,7 +317,8 @@ SpectraPlot plot_of_rows(const Settings& s, const std::vector<SpectrumRow>& rows
                      bands.known_as,
                      {},
                      {},
-                     s.ranges};
+                     s.ranges,
+                     s.title};
     // Offsets and differing scales were already applied.
     const double factor = scaled && values.one_factor() ? values.scale.front() : 1;
     // Class value -> (index of the group, number of spectra)
@@ -345,7 +346,8 @@ SpectraPlot plot_of_library(const Settings& s, const raster::SpectralLibrary& li
                      library.numbers_told ? library.band_numbers : std::vector<int>(),
                      {},
                      {},
-                     s.ranges};
+                     s.ranges,
+                     s.title};
     const auto deviations = raster::deviations_in(library.names);
     const auto shown = [&](const std::string& name) {
         const auto at = std::find(library.names.begin(), library.names.end(), name);
@@ -551,6 +553,7 @@ void declare(tool::Builder& args) {
     args.option("range", s.range_texts,
                 "In -plot, also draw the continuum and the absorption feature in this range: 2100-2300nm")
         .shown_as("RANGE");
+    args.option("title", s.title, "Write this title above -plot").shown_as("TEXT");
     tool::add_label_options(args, s.labels);
     args.overwrite(s.overwrite, "Replace out if it exists; otherwise an existing out is an error");
     args.add_compute(false);
@@ -565,6 +568,7 @@ void declare(tool::Builder& args) {
         if (s.out.empty() && s.plot.empty())
             throw UsageError("out is missing", "Give the name of a library to write, or -plot FILE.svg.");
         if (!s.range_texts.empty() && s.plot.empty()) throw UsageError("-range requires -plot");
+        if (!s.title.empty() && s.plot.empty()) throw UsageError(tool::option_requires("-title", "-plot"));
         s.ranges = tool::parse_ranges(s.range_texts, "-range");
         tools::PlotOutput::check_name("plot", s.plot);
         if (!s.with.empty() && options.mask.given())

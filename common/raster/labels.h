@@ -149,6 +149,9 @@ class LabelSource {
     const std::string& description() const { return m_description; }
     /// Returns notes for the user: an SRS that was assumed, features without a class.
     const std::vector<std::string>& notes() const { return m_notes; }
+    /// Returns a note for the user on how positions are found if the coordinates are not those of a map;
+    /// else empty.
+    const std::string& coordinates_note() const { return m_coordinates_note; }
     /// Returns notes on what was found in the lines that were read so far: numbers that are not labels,
     /// pixels in features of several classes.
     virtual std::vector<std::string> reading_notes() const { return {}; }
@@ -202,6 +205,7 @@ class LabelSource {
     std::vector<LabelClass> m_legend;
     std::string m_description, m_path, m_value_name;
     std::vector<std::string> m_notes;
+    std::string m_coordinates_note;
 
   private:
     void leave_out(const LabelOptions& options);

@@ -10,6 +10,12 @@
 #include <utility>
 
 namespace hsi::tool {
+void report_notes(Run& run, const raster::LabelSource& labels) {
+    for (const auto& note : labels.notes())
+        run.warn(note);
+    if (!labels.coordinates_note().empty()) run.note(labels.coordinates_note());
+}
+
 std::string class_text(int value, const std::string& name) {
     std::string text = std::to_string(value);
     if (!name.empty()) text.append(" ").append(name);

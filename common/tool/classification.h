@@ -32,6 +32,9 @@ void add_label_options(Builder& args, raster::LabelOptions& labels);
 /// how to give labels.
 void refuse_label_options(const Call& call, const std::string& advice);
 
+/// Prints the notes of labels as warnings, and how their coordinates are read as a note.
+void report_notes(Run& run, const raster::LabelSource& labels);
+
 /// Returns the source with only the model's bands, in the model's order, as match_source() finds them. Throws
 /// Error that names the model's `file` if they do not match.
 std::shared_ptr<raster::RasterSource> matching_source(Run& run, const std::string& file,

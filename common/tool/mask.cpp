@@ -9,6 +9,7 @@
 #include "raster/quality_flags.h"
 #include "raster/run_files.h"
 #include "raster/side_files.h"
+#include "tool/classification.h"
 #include "tool/memory_plan.h"
 
 #include <algorithm>
@@ -27,8 +28,7 @@ std::unique_ptr<raster::LabelSource> open_mask(Run& run, const std::string& role
     options.mask = true;
     try {
         auto source = raster::LabelSource::open(options, &grid);
-        for (const auto& note : source->notes())
-            run.warn(note);
+        report_notes(run, *source);
         return source;
     } catch (const Error& error) {
         throw Error(role + ": " + error.what(), error.advice());

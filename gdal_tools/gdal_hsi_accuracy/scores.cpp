@@ -87,8 +87,7 @@ using Labels = std::unique_ptr<raster::LabelSource>;
 
 Labels open_labels(tool::Run& run, const raster::LabelOptions& options, const raster::Grid& grid) {
     auto labels = raster::LabelSource::open(options, &grid);
-    for (const auto& note : labels->notes())
-        run.warn(note);
+    tool::report_notes(run, *labels);
     return labels;
 }
 
@@ -425,17 +424,30 @@ std::string curves_of(const std::vector<Found>& all, bool small_is_best) {
     return table;
 }
 
-constexpr tools::Plot::Frame curve_frame{900, 640, 90, 640, 40, 560};
+constexpr tools::Plot::Frame curve_frame{900, 640, 90, 640, 40, 560, 10};
+
+/// Returns a measure between 0 and 1 with three decimals. A measure just below 1 has as many as show its
+/// distance from 1 in two digits.
+std::string measure_text(const char* name, double value) {
+    constexpr int least = 3, most = 12;
+    int decimals = least;
+    if (value < 1 && value >= 0.9995)
+        decimals = std::clamp(static_cast<int>(std::ceil(-std::log10(1 - value))) + 1, least, most);
+    std::array<char, 64> text{};
+    std::snprintf(text.data(), text.size(), ", %s %.*f", name, decimals, value);
+    return text.data();
+}
 
 /// Plots one curve per target. roc: true for Pd over Pfa on a logarithmic axis, false for precision over
 /// recall.
 tools::Plot plot_of(const std::vector<Found>& all, bool roc) {
     std::vector<tools::Series> series;
+    constexpr int64_t longest_name = 32;
     for (const auto& one : all)
         series.push_back(tools::numbered_series(
-            series.size(), (one.name.empty() ? "All targets" : one.name) +
-                               digits(roc ? one.curve.auc() : one.curve.average_precision(),
-                                      roc ? ", AUC %.3f" : ", AP %.3f")));
+            series.size(), (one.name.empty() ? "All targets" : tools::short_name(one.name, longest_name)) +
+                               (roc ? measure_text("AUC", one.curve.auc())
+                                    : measure_text("AP", one.curve.average_precision()))));
     tools::Plot plot(tools::Plot::with_legend(curve_frame, series),
                      roc ? tools::Axis{"Pfa (false alarms per background pixel)", rates.back(), 1, {}, true}
                          : tools::Axis{"recall (Pd)", 0, 1, {}},

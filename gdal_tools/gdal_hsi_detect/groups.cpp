@@ -12,6 +12,7 @@
 #include "raster/raster_source.h"
 #include "shared/column_tiles.h"
 #include "stream/empty_source.h"
+#include "tool/classification.h"
 #include "tool/devices.h"
 #include "tool/passes.h"
 #include "tool/scene.h"
@@ -88,8 +89,7 @@ detect::GroupPlane read_groups(tool::Run& run, const Groups& how, const raster::
             throw Error(std::string("-background-by: ") + error.what(), error.advice());
         }
     }();
-    for (const auto& note : source->notes())
-        run.warn(note);
+    tool::report_notes(run, *source);
     plane.of.resize(static_cast<size_t>(shape.pixels()));
     constexpr int64_t strip = 64;
     for (int64_t y = 0; y < shape.lines; y += strip) {

@@ -15,24 +15,17 @@ namespace hsi::quicklook_tool {
 namespace {
 
 using tools::Canvas;
-using tools::letter_height;
-using tools::letter_width;
 using tools::Rgb;
+using tools::TextStyle;
 
-constexpr int64_t margin = 10, tick = 6, text_row = letter_height + 6;
-
-int64_t width_of(const std::string& text) { return static_cast<int64_t>(text.size()) * letter_width; }
+// Lengths in dots
+constexpr int64_t margin = 5, tick = 3, tick_gap = 2;
+constexpr int64_t bar_gap = 8, bar_wide = 12;
 
 std::string number_text(double value) {
     char text[40];
     std::snprintf(text, sizeof text, "%.10g", value);
     return text;
-}
-
-void draw_box(Canvas& canvas, int64_t x0, int64_t y0, int64_t width, int64_t height, const Rgb& colour) {
-    for (int64_t y = y0; y < y0 + height; ++y)
-        for (int64_t x = x0; x < x0 + width; ++x)
-            canvas.set(x, y, colour);
 }
 
 /// A position in pixels of the panel at which the coordinate is a round number.
@@ -41,30 +34,53 @@ struct Mark {
     std::string text;
 };
 
-/// Returns the round coordinates between two edges of the panel, at least `apart` pixels from each other.
-/// first, last: coordinates of the edges; pixels: distance of the edges.
-std::vector<Mark> marks_between(double first, double last, int64_t pixels, int64_t apart) {
-    std::vector<Mark> marks;
+/// Returns the width of the texts of the marks.
+int64_t widest_of(const TextStyle& style, const std::vector<Mark>& marks) {
+    int64_t widest = 0;
+    for (const Mark& mark : marks)
+        widest = std::max(widest, style.width(mark.text));
+    return widest;
+}
+
+/// Returns the round coordinates between two edges of the panel, `rows` rows of text apart, or next to each
+/// other if 0. first, last: coordinates of the edges; pixels: distance of the edges.
+std::vector<Mark> marks_between(const TextStyle& style, double first, double last, int64_t pixels,
+                                int64_t rows) {
     const double range = std::fabs(last - first);
-    if (!(range > 0)) return marks;
-    double unit = tools::tick_distance(range);
-    while (unit / range * static_cast<double>(pixels) < static_cast<double>(apart) && unit < range)
-        unit = tools::tick_distance(unit * 10); // tries the next larger distance of marks
-    for (double k = std::ceil(std::min(first, last) / unit); k * unit <= std::max(first, last); ++k)
-        marks.push_back(
-            {(k * unit - first) / (last - first) * static_cast<double>(pixels), number_text(k * unit + 0.0)});
-    return marks;
+    if (!(range > 0)) return {};
+    for (double unit = tools::tick_distance(range);; unit = tools::tick_distance(unit * 10)) {
+        std::vector<Mark> marks;
+        for (double k = std::ceil(std::min(first, last) / unit); k * unit <= std::max(first, last); ++k)
+            marks.push_back({(k * unit - first) / (last - first) * static_cast<double>(pixels),
+                             number_text(k * unit + 0.0)});
+        const int64_t apart =
+            rows > 0 ? rows * style.row() : widest_of(style, marks) + 3 * style.letter_width();
+        if (unit / range * static_cast<double>(pixels) >= static_cast<double>(apart) || unit >= range)
+            return marks;
+    }
 }
 
 /// The georeference of a panel.
 struct Ground {
     std::vector<Mark> x, y;       ///< empty if the scene is rotated
+    std::string srs;              ///< name and unit of the coordinates
     std::optional<double> metres; ///< width of a pixel of the panel, in metres
     /// Unit vector to the north, in pixels of the picture; (0, 0) if unknown.
     double north_x = 0, north_y = 0;
 };
 
-Ground ground_of(const FramedPanel& panel) {
+/// Returns the name of the SRS and the unit of its coordinates.
+std::string srs_text(const raster::RasterSource& scene, const raster::GroundScale& scale) {
+    const double degree = std::asin(1.0) / 90;
+    const bool geographic = scale.semi_major != 0;
+    const std::string name = scene.facts().srs_name();
+    const std::string unit = std::fabs(scale.unit - (geographic ? degree : 1)) < 1e-9 * scale.unit
+                                 ? (geographic ? "degrees" : "m")
+                                 : "unit of " + number_text(scale.unit) + (geographic ? " rad" : " m");
+    return (name.empty() ? "map coordinates" : name) + " (" + unit + ")";
+}
+
+Ground ground_of(const FramedPanel& panel, const TextStyle& style) {
     Ground ground;
     const auto& gt = panel.scene.facts().geotransform;
     const auto scale = raster::ground_scale(panel.scene);
@@ -82,8 +98,9 @@ Ground ground_of(const FramedPanel& panel) {
     ground.north_x = north_x / length;
     ground.north_y = north_y / length;
     if (g[2] != 0 || g[4] != 0) return ground;
-    ground.x = marks_between(g[0], g[0] + samples * g[1], panel.samples, 14 * letter_width);
-    ground.y = marks_between(g[3], g[3] + lines * g[5], panel.lines, 3 * text_row);
+    ground.x = marks_between(style, g[0], g[0] + samples * g[1], panel.samples, 0);
+    ground.y = marks_between(style, g[3], g[3] + lines * g[5], panel.lines, 3);
+    ground.srs = srs_text(panel.scene, *scale);
     return ground;
 }
 
@@ -101,17 +118,19 @@ std::string length_text(double metres) {
 }
 
 void draw_scale_bar(Canvas& canvas, int64_t x0, int64_t y0, int64_t width, double metres_of_pixel) {
+    const int64_t dot = canvas.style().dot;
     const double metres = round_below(metres_of_pixel * static_cast<double>(width) / 3);
     const int64_t length = std::max<int64_t>(1, std::llround(metres / metres_of_pixel));
-    draw_box(canvas, x0, y0, length, 4, {});
-    draw_box(canvas, x0, y0 - 4, 2, 8, {});
-    draw_box(canvas, x0 + length - 2, y0 - 4, 2, 8, {});
-    tools::draw_text(canvas, x0 + length + 8, y0 - 6, length_text(metres));
+    tools::draw_box(canvas, x0, y0, length, 2 * dot, {});
+    tools::draw_box(canvas, x0, y0 - 2 * dot, dot, 4 * dot, {});
+    tools::draw_box(canvas, x0 + length - dot, y0 - 2 * dot, dot, 4 * dot, {});
+    tools::draw_text(canvas, x0 + length + 4 * dot, y0 - 3 * dot, length_text(metres));
 }
 
 /// Draws a triangle that points north, with an N next to it.
 void draw_arrow(Canvas& canvas, double cx, double cy, double north_x, double north_y) {
-    constexpr double half = 14, wide = 7;
+    const auto& style = canvas.style();
+    const double half = 7 * static_cast<double>(style.dot), wide = half / 2;
     for (auto y = static_cast<int64_t>(cy - half) - 1; static_cast<double>(y) <= cy + half + 1; ++y)
         for (auto x = static_cast<int64_t>(cx - half) - 1; static_cast<double>(x) <= cx + half + 1; ++x) {
             const double dx = static_cast<double>(x) - cx, dy = static_cast<double>(y) - cy;
@@ -119,109 +138,153 @@ void draw_arrow(Canvas& canvas, double cx, double cy, double north_x, double nor
             if (along >= -half && along <= half && across <= wide * (half - along) / (2 * half))
                 canvas.set(x, y, {});
         }
-    tools::draw_text(canvas, std::llround(cx) + 18, std::llround(cy) - letter_height / 2, "N");
+    tools::draw_text(canvas, std::llround(cx) + 9 * style.dot, std::llround(cy) - style.letter_height() / 2,
+                     "N");
 }
 
-std::vector<Mark> marks_of(const ColourBar& bar, int64_t height) {
-    return marks_between(bar.highest, bar.lowest, height, 2 * text_row);
+std::vector<Mark> marks_of(const TextStyle& style, const ColourBar& bar, int64_t height) {
+    return marks_between(style, bar.highest, bar.lowest, height, 2);
 }
 
-int64_t bar_width(const ColourBar& bar, int64_t height) {
-    int64_t widest = 0;
-    for (const Mark& mark : marks_of(bar, height))
-        widest = std::max(widest, width_of(mark.text));
-    return 24 + tick + 4 + widest + text_row + margin;
+/// Returns the width of a colour bar and of the gap before it.
+int64_t bar_room(const TextStyle& style, const ColourBar& bar, int64_t height) {
+    return (bar_gap + bar_wide + tick + tick_gap + margin) * style.dot + style.row() +
+           widest_of(style, marks_of(style, bar, height));
 }
 
 void draw_bar(Canvas& canvas, int64_t x0, int64_t y0, int64_t height, const ColourBar& bar) {
-    constexpr int64_t wide = 24;
+    const auto& style = canvas.style();
+    const int64_t wide = bar_wide * style.dot, thin = style.thin();
     for (int64_t y = 0; y < height; ++y) {
         const double t = height > 1 ? static_cast<double>(y) / static_cast<double>(height - 1) : 0;
         const uint8_t grey = bar.shade(bar.highest + t * (bar.lowest - bar.highest));
-        draw_box(canvas, x0, y0 + y, wide, 1, {grey, grey, grey});
+        tools::draw_box(canvas, x0, y0 + y, wide, 1, {grey, grey, grey});
     }
-    for (const int64_t y : {y0, y0 + height - 1})
-        draw_box(canvas, x0, y, wide, 1, {});
-    for (const int64_t x : {x0, x0 + wide - 1})
-        draw_box(canvas, x, y0, 1, height, {});
-    int64_t widest = 0;
-    for (const Mark& mark : marks_of(bar, height)) {
-        const int64_t y = y0 + std::min(std::llround(mark.at), static_cast<long long>(height) - 1);
-        draw_box(canvas, x0 + wide, y, tick, 1, {});
-        tools::draw_text(canvas, x0 + wide + tick + 4, y - letter_height / 2, mark.text);
-        widest = std::max(widest, width_of(mark.text));
+    for (const int64_t y : {y0, y0 + height - thin})
+        tools::draw_box(canvas, x0, y, wide, thin, {});
+    for (const int64_t x : {x0, x0 + wide - thin})
+        tools::draw_box(canvas, x, y0, thin, height, {});
+    const auto marks = marks_of(style, bar, height);
+    const int64_t right = x0 + wide + (tick + tick_gap) * style.dot;
+    for (const Mark& mark : marks) {
+        const int64_t y = y0 + std::min<int64_t>(std::llround(mark.at), height - thin);
+        tools::draw_box(canvas, x0 + wide, y, tick * style.dot, thin, {});
+        // The text at an end of the bar is moved into the height of the panel.
+        tools::draw_text(canvas, right,
+                         std::clamp<int64_t>(y - style.letter_height() / 2, y0,
+                                             std::max(y0, y0 + height - style.letter_height())),
+                         mark.text);
     }
-    const auto label =
-        tools::plain_letters(bar.label, static_cast<size_t>(std::max<int64_t>(3, height / letter_width)));
-    tools::draw_text(canvas, x0 + wide + tick + 10 + widest, y0 + (height + width_of(label)) / 2, label,
-                     true);
+    const auto label = style.fitted(bar.label, std::max<int64_t>(3, height / style.letter_width()));
+    tools::draw_text(canvas, right + widest_of(style, marks) + 3 * style.dot,
+                     y0 + (height + style.width(label)) / 2, label, true);
+}
+
+/// Returns true if the bars have the same values and shades.
+bool equal_bars(const ColourBar& a, const ColourBar& b) {
+    const double between = (a.lowest + a.highest) / 2;
+    return a.lowest == b.lowest && a.highest == b.highest && a.unit == b.unit &&
+           a.shade(between) == b.shade(between);
+}
+
+/// Returns the bar that all panels share; nullopt if there are fewer than two panels, or if their bars
+/// differ.
+std::optional<ColourBar> common_bar(const std::vector<DrawnPanel>& panels) {
+    if (panels.size() < 2 || !panels[0].bar) return {};
+    ColourBar common = *panels[0].bar;
+    for (const auto& panel : panels) {
+        if (!panel.bar || !equal_bars(*panel.bar, common)) return {};
+        if (panel.bar->label != common.label)
+            common.label = common.unit.empty() ? "value" : "value (" + common.unit + ")";
+    }
+    return common;
 }
 
 } // namespace
 
-Canvas framed(const Canvas& picture, const std::string& title, bool frame, const FramedPanel& panel,
-              const ColourBar* bar) {
-    const Ground ground = frame ? ground_of(panel) : Ground{};
-    const std::string heading = tools::plain_letters(
-        title, static_cast<size_t>(std::max<int64_t>(8, (picture.samples() + 400) / letter_width)));
-    int64_t left = 0, above = title.empty() ? 0 : text_row + margin, below = 0, right = 0;
+Canvas assembled(std::vector<DrawnPanel> panels, int64_t columns, int64_t gap) {
+    const TextStyle style = panels[0].canvas.style();
+    const int64_t samples = panels[0].canvas.samples(), lines = panels[0].canvas.lines();
+    const auto common = common_bar(panels);
+    std::vector<int64_t> left(static_cast<size_t>(columns) + 1, 0); // of the columns, and of the common bar
+    for (size_t k = 0; k < panels.size(); ++k)
+        if (panels[k].bar && !common) {
+            int64_t& room = left[k % static_cast<size_t>(columns) + 1];
+            room = std::max(room, bar_room(style, *panels[k].bar, lines));
+        }
+    for (size_t c = 1; c < left.size(); ++c)
+        left[c] += left[c - 1] + samples + gap;
+    const int64_t rows = (static_cast<int64_t>(panels.size()) + columns - 1) / columns,
+                  wide = left.back() - gap + (common ? bar_room(style, *common, lines) : 0);
+    Canvas picture(wide, rows * (lines + gap) - gap, style);
+    for (size_t k = 0; k < panels.size(); ++k) {
+        const int64_t x0 = left[k % static_cast<size_t>(columns)],
+                      y0 = static_cast<int64_t>(k) / columns * (lines + gap);
+        picture.paste(x0, y0, panels[k].canvas);
+        panels[k].canvas = Canvas(0, 0); // releases its memory
+        if (panels[k].bar && !common)
+            draw_bar(picture, x0 + samples + bar_gap * style.dot, y0, lines, *panels[k].bar);
+    }
+    if (common) draw_bar(picture, left.back() - gap + bar_gap * style.dot, 0, lines, *common);
+    return picture;
+}
+
+Canvas framed(const Canvas& picture, const std::string& title, bool frame, const FramedPanel& panel) {
+    const auto& style = picture.style();
+    const int64_t dot = style.dot, row = style.row(), thin = style.thin();
+    const Ground ground = frame ? ground_of(panel, style) : Ground{};
+    int64_t left = title.empty() ? 0 : margin * dot, above = 0, below = left, right = left;
     for (const Mark& mark : ground.y) {
-        left = std::max(left, margin + width_of(mark.text) + tick + 4);
-        above = std::max(above, margin); // space for half of the coordinate at the corner
+        left = std::max(left, (margin + tick + tick_gap) * dot + style.width(mark.text));
+        above = margin * dot; // space for half of the coordinate at the corner
     }
-    if (!ground.x.empty()) {
-        left = std::max(left, margin);
-        below += tick + text_row;
-        right = 5 * letter_width; // space for half of the coordinate at the corner
+    for (const Mark& mark : ground.x) {
+        left = std::max(left, margin * dot);
+        right =
+            std::max<int64_t>(right, std::llround(mark.at) + style.width(mark.text) / 2 - picture.samples());
     }
+    const int64_t under_ticks = ground.x.empty() ? 0 : tick * dot + row;
+    below = std::max(below, under_ticks);
+    if (!ground.srs.empty()) below += row;
     const bool drawn = ground.metres.has_value();
-    if (drawn) below += 40;
-    const int64_t gap = 16;
-    if (bar != nullptr) right = std::max(right, gap + bar_width(*bar, panel.lines));
-    Canvas canvas(std::max(left + picture.samples() + right, left + width_of(heading)),
-                  above + picture.lines() + below, picture.keeps_texts());
+    if (drawn) below += 2 * row;
+    // A narrow picture is widened for its title and for the name of the SRS.
+    constexpr int64_t least_letters = 33;
+    const auto room = [&] { return (left + picture.samples() + right - left) / style.letter_width(); };
+    const auto heading = style.lines(title, std::max(least_letters, room()));
+    const std::string srs = style.fitted(ground.srs, std::max(least_letters, room()));
+    if (!heading.empty()) above = static_cast<int64_t>(heading.size()) * row + margin * dot;
+    int64_t widest = style.width(srs);
+    for (const auto& line : heading)
+        widest = std::max(widest, style.width(line));
+    Canvas canvas(left + std::max(picture.samples() + right, widest), above + picture.lines() + below, style);
     canvas.paste(left, above, picture);
-    tools::draw_text(canvas, left, 4, heading);
+    for (size_t k = 0; k < heading.size(); ++k)
+        tools::draw_text(canvas, left, 2 * dot + static_cast<int64_t>(k) * row, heading[k]);
     for (const Mark& mark : ground.y) {
-        const int64_t y = above + std::min<int64_t>(std::llround(mark.at), panel.lines - 1);
-        draw_box(canvas, left - tick, y, tick, 1, {});
-        tools::draw_text(canvas, left - tick - 4 - width_of(mark.text), y - letter_height / 2, mark.text);
+        const int64_t y = above + std::min<int64_t>(std::llround(mark.at), panel.lines - thin);
+        tools::draw_box(canvas, left - tick * dot, y, tick * dot, thin, {});
+        tools::draw_text(canvas, left - (tick + tick_gap) * dot - style.width(mark.text),
+                         y - style.letter_height() / 2, mark.text);
     }
     const int64_t under = above + picture.lines();
     for (const Mark& mark : ground.x) {
-        const int64_t x = left + std::min<int64_t>(std::llround(mark.at), panel.samples - 1);
-        draw_box(canvas, x, under, 1, tick, {});
-        tools::draw_text(canvas, std::max<int64_t>(0, x - width_of(mark.text) / 2), under + tick + 2,
-                         mark.text);
+        const int64_t x = left + std::min<int64_t>(std::llround(mark.at), panel.samples - thin);
+        tools::draw_box(canvas, x, under, thin, tick * dot, {});
+        tools::draw_text(canvas, std::max<int64_t>(0, x - style.width(mark.text) / 2),
+                         under + (tick + 1) * dot, mark.text);
     }
+    if (!srs.empty()) tools::draw_text(canvas, left, under + under_ticks + dot, srs);
     if (drawn) {
-        const int64_t y = under + below - 20;
+        const int64_t y = under + below - row;
         draw_scale_bar(canvas, left, y, panel.samples, *ground.metres);
         if (ground.north_x != 0 || ground.north_y != 0)
-            draw_arrow(canvas,
-                       static_cast<double>(left + std::max<int64_t>(panel.samples - 40, panel.samples / 2)),
-                       static_cast<double>(y), ground.north_x, ground.north_y);
+            draw_arrow(
+                canvas,
+                static_cast<double>(left + std::max<int64_t>(panel.samples - 20 * dot, panel.samples / 2)),
+                static_cast<double>(y), ground.north_x, ground.north_y);
     }
-    if (bar != nullptr) draw_bar(canvas, left + picture.samples() + gap, above, panel.lines, *bar);
     return canvas;
-}
-
-namespace {
-
-std::string fitting(const std::string& name, int64_t width) {
-    return tools::plain_letters(name, static_cast<size_t>(std::max<int64_t>(3, (width - 8) / letter_width)));
-}
-
-} // namespace
-
-int64_t name_width(const std::string& name, int64_t width) {
-    return std::min(width, width_of(fitting(name, width)) + 6);
-}
-
-void draw_name(Canvas& canvas, int64_t x0, int64_t y0, int64_t width, const std::string& name) {
-    const auto text = fitting(name, width);
-    draw_box(canvas, x0, y0, name_width(name, width), name_height, {255, 255, 255});
-    tools::draw_text(canvas, x0 + 4, y0 + 3, text);
 }
 
 } // namespace hsi::quicklook_tool

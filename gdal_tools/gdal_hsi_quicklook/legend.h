@@ -5,12 +5,11 @@
 #include "shared/canvas.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace hsi::quicklook_tool {
-
-constexpr int64_t legend_line = 20; ///< height of a line of the legend, in pixels
 
 using tools::Canvas;
 using tools::Rgb;
@@ -23,14 +22,10 @@ struct Entry {
     bool seen = false;
 };
 
-/// Returns the width of a legend with these entries, in pixels; 0 if there are no entries.
-int64_t legend_width(const std::vector<Entry>& entries);
-
-/// Draws the entries below each other. x0: left edge; the first entry is at the top of the canvas.
-void draw_legend(Canvas& canvas, int64_t x0, const std::vector<Entry>& entries);
-
-/// Shortens the legend to as many entries as fit next to panels of the height `high`, but not to fewer than
-/// 64. Warns about entries that are left out.
-void shorten_legend(tool::Run& run, std::vector<Entry>& legend, int64_t high);
+/// Returns the picture with a legend on its right side, `gap` pixels away. The legend is sorted by class
+/// number and shortened to the height of the picture or to 64 classes, with a warning. `none`: colour of
+/// pixels without a class, which is the last entry; nullopt if there are none.
+Canvas with_legend(tool::Run& run, const Canvas& picture, int64_t gap, std::vector<Entry> legend,
+                   const std::optional<Rgb>& none);
 
 } // namespace hsi::quicklook_tool

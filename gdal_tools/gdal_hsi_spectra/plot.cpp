@@ -168,9 +168,10 @@ tools::Plot plot_of(const SpectraPlot& s) {
     }
     const auto ends = std::minmax_element(places.x.begin(), places.x.end());
     const double left = *ends.first, right = std::max(*ends.second, left + 1);
-    Plot plot(Plot::with_legend(spectra_frame, legend),
+    Plot plot(Plot::with_legend(Plot::with_title(spectra_frame, s.title), legend),
               {s.wavelengths_nm.empty() ? "band" : "wavelength (nm)", left, right, {}},
               {s.value_label, low, high, {}});
+    plot.title(s.title);
     for (const auto& one : s.spectra)
         draw_deviation(plot, places, one, series[one.group].colour);
     const double width = s.spectra.size() > series.size() ? 1 : 2;

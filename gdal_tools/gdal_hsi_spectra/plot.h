@@ -26,6 +26,7 @@ struct SpectraPlot {
     std::vector<DrawnSpectrum> spectra;
     std::vector<std::string> groups;        ///< names of the groups
     std::vector<raster::BandChoice> ranges; ///< ranges in which continuum and feature are drawn
+    std::string title;                      ///< text above the plot; may be empty
 };
 
 inline constexpr tools::Plot::Frame spectra_frame{1000, 600, 100, 900, 40, 520};

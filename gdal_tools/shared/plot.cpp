@@ -15,7 +15,9 @@ namespace {
 constexpr Rgb black{}, grey{221, 221, 221};
 constexpr double tick_length = 5;
 constexpr double legend_gap = 16, legend_line = 28, legend_row = 22;
-constexpr size_t longest_name = 48; ///< maximum number of letters of a name in the legend
+constexpr double legend_margin = 24; ///< between the legend and the edge of the plot
+constexpr int64_t longest_name = 48; ///< maximum number of letters of a name in the legend
+constexpr TextStyle plot_style;      ///< of a picture of the plot
 constexpr double dash = 7, dash_gap = 5;
 constexpr double area_share = 0.2; ///< opacity of an area
 
@@ -150,11 +152,13 @@ Plot::Plot(const Frame& frame, Axis x, Axis y) : m_frame(frame), m_x(std::move(x
 }
 
 double Plot::x_of(double value) const {
-    return m_frame.left + (m_frame.right - m_frame.left) * place_on(m_x, value);
+    const double from = m_frame.left + m_frame.inset, to = m_frame.right - m_frame.inset;
+    return from + (to - from) * place_on(m_x, value);
 }
 
 double Plot::y_of(double value) const {
-    return m_frame.bottom - (m_frame.bottom - m_frame.top) * place_on(m_y, value);
+    const double from = m_frame.bottom - m_frame.inset, to = m_frame.top + m_frame.inset;
+    return from + (to - from) * place_on(m_y, value);
 }
 
 Series numbered_series(size_t k, std::string name) {
@@ -171,13 +175,41 @@ Series numbered_series(size_t k, std::string name) {
     return {std::move(name), colours[k % colours.size()], k / colours.size() % 2 == 1};
 }
 
+std::string short_name(const std::string& name, int64_t longest) {
+    return TextStyle{Letters::all}.fitted(name, longest);
+}
+
+namespace {
+
+std::vector<std::string> title_lines(const Plot::Frame& frame, const std::string& title) {
+    const auto room = static_cast<int64_t>(frame.right - frame.left) / plot_style.letter_width();
+    return TextStyle{Letters::all}.lines(title, room);
+}
+
+} // namespace
+
+Plot::Frame Plot::with_title(Frame frame, const std::string& title) {
+    const double rows = legend_row * static_cast<double>(title_lines(frame, title).size());
+    frame.top += rows;
+    frame.bottom += rows;
+    frame.height += static_cast<int64_t>(rows);
+    return frame;
+}
+
+void Plot::title(const std::string& text) {
+    double y = legend_row + legend_gap / 2;
+    for (const auto& line : title_lines(m_frame, text)) {
+        this->text(m_frame.left, y, Anchor::start, line);
+        y += legend_row;
+    }
+}
+
 Plot::Frame Plot::with_legend(Frame frame, const std::vector<Series>& series) {
-    size_t longest = 0;
+    int64_t longest = 0;
     for (const auto& one : series)
-        longest = std::max(longest, plain_letters(one.name, longest_name).size());
-    const double right =
-        frame.right + 2 * legend_gap + legend_line + static_cast<double>(longest) * letter_width;
-    frame.width = std::max(frame.width, static_cast<int64_t>(right) + 8);
+        longest = std::max(longest, plot_style.width(plot_style.fitted(one.name, longest_name)));
+    const double right = frame.right + 2 * legend_gap + legend_line + static_cast<double>(longest);
+    frame.width = std::max(frame.width, static_cast<int64_t>(right + legend_margin));
     const double below = frame.top + legend_row * (static_cast<double>(series.size()) + 1);
     frame.height = std::max(frame.height, static_cast<int64_t>(below));
     return frame;
@@ -188,9 +220,7 @@ void Plot::legend(const std::vector<Series>& series) {
     const double left = m_frame.right + legend_gap;
     for (const auto& one : series) {
         curve({{left, y - 5}, {left + legend_line, y - 5}}, one.colour, 3, one.dashed);
-        std::string name = utf8_text(one.name);
-        if (plain_letters(name, name.size()).size() > longest_name) name = plain_letters(name, longest_name);
-        text(left + legend_line + legend_gap / 2, y, Anchor::start, name);
+        text(left + legend_line + legend_gap / 2, y, Anchor::start, short_name(one.name, longest_name));
         y += legend_row;
     }
 }
@@ -280,15 +310,17 @@ Canvas Plot::picture() const {
         } else {
             const bool upwards = s.kind == Shape::Kind::upward_text;
             const int64_t room = upwards ? m_frame.height : m_frame.width;
-            const auto text = plain_letters(s.text, static_cast<size_t>(room / letter_width));
-            const auto length = static_cast<double>(static_cast<int64_t>(text.size()) * letter_width);
+            const auto text = plot_style.fitted(s.text, room / plot_style.letter_width());
+            const auto length = static_cast<double>(plot_style.width(text));
             const double back = s.anchor == Anchor::start    ? 0
                                 : s.anchor == Anchor::middle ? length / 2
                                                              : length;
             // (x, y) is the upper left corner of a horizontal text, or the lower left corner of a vertical
             // text.
-            const int64_t x = std::llround(upwards ? s.x0 - letter_height : s.x0 - back),
-                          y = std::llround(upwards ? s.y0 + back : s.y0 - letter_height);
+            const int64_t x = std::llround(upwards ? s.x0 - static_cast<double>(plot_style.letter_height())
+                                                   : s.x0 - back),
+                          y = std::llround(upwards ? s.y0 + back
+                                                   : s.y0 - static_cast<double>(plot_style.letter_height()));
             draw_text(canvas, x, y, text, upwards);
         }
     }
@@ -322,7 +354,7 @@ void PlotOutput::check(const Plot::Frame& frame) const {
 void PlotOutput::write(tool::Run& run, const Plot& plot) const {
     if (!wanted()) return;
     if (is_picture())
-        write_picture(run, m_picture, plot.picture(), 0.01);
+        write_picture(run, m_picture, plot.picture(), 0);
     else
         raster::write_text_output(m_text, plot.svg());
 }

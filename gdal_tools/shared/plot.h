@@ -30,6 +30,8 @@ struct Series {
     Rgb colour{};
     bool dashed = false;
 };
+/// Returns a name for a legend: names of more than `longest` letters are cut.
+std::string short_name(const std::string& name, int64_t longest);
 /// Returns series `k`. Its colour differs from the colours of neighbouring series. From the eleventh series
 /// on, colours repeat and curves are dashed.
 Series numbered_series(size_t k, std::string name);
@@ -40,8 +42,11 @@ class Plot {
     struct Frame {
         int64_t width, height;
         double left, right, top, bottom; ///< edges of the area between the axes
+        double inset = 0; ///< distance of the ends of the axes from these edges, where curves stay visible
     };
     using Point = std::array<double, 2>;
+    /// Returns the frame with additional space for a title above the axes. An empty title needs none.
+    static Frame with_title(Frame frame, const std::string& title);
     /// Returns the frame with additional space for a legend to the right of the axes.
     static Frame with_legend(Frame frame, const std::vector<Series>& series);
     /// Makes a white plot with axes, ticks, tick labels, and grey lines at the ticks of y.
@@ -55,6 +60,8 @@ class Plot {
     /// Fills the area between two curves with a light shade of the colour. `other`: points of the second
     /// curve, with the same x.
     void area(const std::vector<Point>& points, const std::vector<Point>& other, const Rgb& colour);
+    /// Writes the title, in up to three lines. The frame must come from with_title().
+    void title(const std::string& text);
     /// Draws the legend to the right of the axes. The frame must come from with_legend().
     void legend(const std::vector<Series>& series);
     /// Draws a disc. title: text that a viewer of the .svg shows when the mouse is over the disc.

@@ -83,8 +83,7 @@ std::vector<raster::ValueSample> read_values(tool::Run& run, const SampleOptions
     features = source->of_features();
     const std::string file = name_of(source->path());
     name = features ? source->value_name() : file.substr(0, file.rfind('.'));
-    for (const auto& note : source->notes())
-        run.warn(note);
+    tool::report_notes(run, *source);
     run.report()["labels"] = {{"path", source->path()}, {"how", source->description()}};
     const auto drop_empty = [&] {
         samples.erase(std::remove_if(samples.begin(), samples.end(),

@@ -79,8 +79,7 @@ inline raster::LabelledPixels read_labels(tool::Run& run, const raster::LabelOpt
                                           LabelPatches* patches = nullptr) {
     const auto grid = raster::grid_of(scene);
     const auto source = raster::LabelSource::open(options, &grid);
-    for (const auto& note : source->notes())
-        run.warn(note);
+    tool::report_notes(run, *source);
     run.report()["labels"] = {{"path", source->path()}, {"how", source->description()}};
     auto labels = raster::collect_labels(*source);
     for (const auto& note : labels.notes)

@@ -61,10 +61,11 @@ struct NamedPairs {
 class Confusion {
   public:
     /// `map_classes` and `reference_classes`: the names in the files. result() matches the classes by name if
-    /// three conditions hold. Every class of the labelled pixels has a name in its file, no file uses a name
-    /// for two of these classes, and at least one name occurs in both files. The files may then number the
-    /// classes differently. Otherwise, classes are matched by value. `map_none`: the value of map pixels
-    /// without a class. `reference_none`: the value of reference pixels without a label.
+    /// three conditions hold. Upper and lower case are equal. Every class of the labelled pixels has a name
+    /// in its file, no file uses a name for two of these classes, and at least one name occurs in both files.
+    /// The files may then number the classes differently. Otherwise, classes are matched by value.
+    /// `map_none`: the value of map pixels without a class. `reference_none`: the value of reference pixels
+    /// without a label.
     Confusion(std::vector<Class> map_classes, std::vector<Class> reference_classes, uint16_t map_none = 0,
               uint16_t reference_none = 0)
         : m_map(std::move(map_classes)), m_reference(std::move(reference_classes)), m_map_none(map_none),

@@ -1512,6 +1512,7 @@ class _SpectraOptions(TypedDict, total=False):
     kind: Literal['mean', 'deviation', 'every'] | None
     spectrum: str | float | Sequence[str | float] | None
     range: str | float | Sequence[str | float] | None
+    title: str | float | None
     zero: Literal['auto', 'class', 'none'] | None
     leave_out: str | float | Sequence[str | float] | None
     memory: str | float | None

@@ -148,14 +148,15 @@ def test_a_class_map_and_its_legend(class_map, scene, tmp_path):
         assert np.array_equal(np.where(data == 9, 0, seen), np.where(data == 9, 0, wanted))
         assert np.any(seen[:, 0, 0] != 0), "a class without colour and name has a colour"
         legend = got[:, :, x + SAMPLES + 8:]
-        for line, colour in enumerate([(200, 30, 40), (20, 90, 210), tuple(seen[:, 0, 0])]): # not the hidden one
+        # Not the hidden class; pixels without a class are the last entry.
+        for line, colour in enumerate([(200, 30, 40), (20, 90, 210), tuple(seen[:, 0, 0]), (0, 0, 0)]):
             box = legend[:, 20 * line + 2:20 * line + 18, :18]
             assert np.all(box == np.array(colour)[:, None, None]), line
             words = legend[:, 20 * line:20 * line + 20, 24:]
             assert 0.02 < np.mean(np.all(words == 0, axis=0)) < 0.5, "letters"
-        assert legend.shape[2] == 28 + len("Class 9") * 12 == 28 + len("1 Wheat") * 12 and got.shape[1] == max(LINES, 3 * 20)
+        assert legend.shape[2] == 28 + len("3 Groesse") * 12 and got.shape[1] == max(LINES, 4 * 20)
         succeed(quicklook("-no-legend", "-overwrite", "-size", 80, *args, tmp_path / "no.png"))
-        assert np.array_equal(picture(tmp_path / "no.png"), got[:, :, :x + SAMPLES])
+        assert np.array_equal(picture(tmp_path / "no.png"), got[:, :LINES, :x + SAMPLES])
 
 
 def points(path, places, srs=True):
@@ -251,7 +252,7 @@ def test_a_legend_by_number_of_names_in_any_alphabet(scene, tmp_path):
     """Names that have no distinguishable letters get numbers; the legend of two maps is in their order."""
     x = SAMPLES + 8
     for name, classes, names in [("high.tif", (7, 5), ["", "", "", "", "", "Лес", "", "水"]), ("low.tif", (2, 6), ["", "", "Gro\u0308ße", "", "", "", "\u00c9t\u00e9"]),
-                                 ("plain.tif", (2, 6), ["", "", "Große", "", "", "", "Ete"])]:
+                                 ("plain.tif", (2, 6), ["", "", "Größe", "", "", "", "Ete"])]:
         data = np.full((1, LINES, SAMPLES), classes[0], "u1")
         data[0, :30] = classes[1]
         dataset = gdal.Open(str(write_scene(tmp_path / "in" / name, data, "GTiff", "u1", geotransform=PLACE, epsg=32633)), gdal.GA_Update)
@@ -381,13 +382,12 @@ def test_a_stretch_that_leaves_black_and_white(scene, tmp_path, stretch, told):
     assert succeed(quicklook("-stretch", 2, 98, "-size", SAMPLES, two, tmp_path / "t.png")).err == ""
 
 
-@pytest.mark.parametrize("classes,size,shown", [(4899, 70, 64), (4899, 1600, 77), (60, 70, 60)])
+@pytest.mark.parametrize("classes,size,shown", [(4899, 100, 64), (4899, 2100, 104), (60, 100, 60)])
 def test_the_legend_is_bounded(tmp_path, classes, size, shown):
-    path = class_file(tmp_path / "many.tif", np.minimum(np.arange(4900), classes).reshape(70, 70),
+    path = class_file(tmp_path / "many.tif", np.minimum(np.arange(4900), classes).reshape(100, 49),
                       [""] + [f"Class {k}" for k in range(1, classes + 1)])
     result = succeed(quicklook("-size", size, "-report", tmp_path / "r.json", path, tmp_path / "m.png"))
-    high = picture(tmp_path / "m.png").shape[1]
-    assert high <= max(size, 64 * 20)
+    assert picture(tmp_path / "m.png").shape[1] <= max(size, (64 + 1) * 20)
     report = json.loads((tmp_path / "r.json").read_text())
     assert report.get("legend_left_out", 0) == classes - shown
     assert (f"first {shown} of {classes} classes" in result.err and f"{classes - shown} are left out" in result.err) == (shown < classes)
@@ -429,11 +429,13 @@ def test_a_frame_for_a_report(scene, tmp_path):
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize("words", [["-b", 1, "-frame", "-title", "A <b> & 'c'"], ["-each", "-frame"], []])
-def test_an_svg_has_the_pixels_and_texts(words, scene, tmp_path):
-    """The embedded PNG is the picture without its letters, which are texts; by another reader of XML and PNG."""
-    succeed(quicklook("-size", 4 * SAMPLES, *words, scene, tmp_path / "p.png"))
-    succeed(quicklook("-size", 4 * SAMPLES, *words, scene, tmp_path / "p.svg"))
+@pytest.mark.parametrize("words, times, dot", [(["-b", 1, "-frame", "-title", "A <b> & 'c'"], 4, 2), (["-b", 1, "-frame", "-title", "A"], 30, 4),
+                                               (["-each", "-frame"], 4, 2), (["-each", "-frame"], 16, 6), ([], 4, 2)])
+def test_an_svg_has_the_pixels_and_texts(words, times, dot, scene, tmp_path):
+    """The embedded PNG is the picture without its letters, which are texts; by another reader of XML and PNG. Letters
+    grow with the picture."""
+    succeed(quicklook("-size", times * SAMPLES, *words, scene, tmp_path / "p.png"))
+    succeed(quicklook("-size", times * SAMPLES, *words, scene, tmp_path / "p.svg"))
     root = xml.etree.ElementTree.parse(tmp_path / "p.svg").getroot()
     space = "{http://www.w3.org/2000/svg}"
     (image,) = root.findall(space + "image")
@@ -441,15 +443,16 @@ def test_an_svg_has_the_pixels_and_texts(words, scene, tmp_path):
     drawn, inside = picture(tmp_path / "p.png"), picture(tmp_path / "inside.png")
     assert drawn.shape == inside.shape == (3, int(image.get("height")), int(image.get("width")))
     texts = root.findall(space + "text")
+    assert root.get("font-size") == str(10 * dot)
     differs = (drawn != inside).any(axis=0)
     assert (drawn[:, differs] == 0).all() and differs.any() == bool(texts) == bool(words)
     for text in texts:  # each text is at the position of its letters in the picture
         x, y, length = (int(text.get(key)) for key in ("x", "y", "textLength"))
-        box = differs[max(0, y - length):y, x - 14:x] if text.get("transform") else differs[y - 14:y, x:x + length]
-        assert box.any() and len(text.text) * 12 == length
-        differs = differs.copy()
+        box = differs[max(0, y - length):y + 1, x - 7 * dot:x + 2 * dot] if text.get("transform") else differs[y - 7 * dot:y + 2 * dot, x:x + length]
+        assert box.any() and len(text.text) * 6 * dot == length
         box[:] = False
-    assert not words or "-title" not in words or "A <b> & 'c'" in [text.text for text in texts]
+    assert not differs.any(), "letters at the positions of the texts only"
+    assert "-title" not in words or words[-1] in [text.text for text in texts]
 
 
 @pytest.mark.skipif(gdal.GetDriverByName("PDF") is None or not gdal.GetDriverByName("PDF").GetMetadataItem("DCAP_OPEN"),
@@ -483,7 +486,132 @@ def test_a_frame_without_a_georeference_and_with_names(tmp_path):
     for words in ([], ["-frame"]):
         succeed(quicklook("-each", "-size", 4 * SAMPLES, *words, bare, tmp_path / f"each{len(words)}.png"))
     plain, named = picture(tmp_path / "each0.png"), picture(tmp_path / "each1.png")
-    assert plain.shape == named.shape and (plain[:, 30:4 * LINES] == named[:, 30:4 * LINES]).all() and (named[:, 1, :60] == 255).all()
+    wide = 4 * SAMPLES
+    assert plain.shape[1] == named.shape[1] and (plain[:, 30:4 * LINES, :wide] == named[:, 30:4 * LINES, :wide]).all()
+    assert (named[:, 1, :60] == 255).all()
+    for first_line in (0, 4 * LINES + 8):  # a colour bar next to each panel
+        bars = [x for x in range(named.shape[2] - 24) if (named[:, first_line, x:x + 24] == 0).all()
+                and (named[:, first_line:first_line + 4 * LINES, x] == 0).all() and (named[:, first_line + 1, x + 12] > 250).all()]
+        assert len(bars) == 3
     turned = write_scene(tmp_path / "turned.img", values(), wavelengths=NM, geotransform=(4e5, 20, 10, 5.8e6, 10, -20), epsg=32633)
     succeed(quicklook("-size", SAMPLES, "-frame", turned, tmp_path / "t.png"))
     assert picture(tmp_path / "t.png").shape[2] >= SAMPLES and picture(tmp_path / "t.png").shape[1] == LINES + 40
+
+
+def texts_of(path):
+    """Returns the texts of an .svg with their boxes: [(text, left, top, right, bottom)]."""
+    root = xml.etree.ElementTree.parse(path).getroot()
+    dot = int(root.get("font-size")) // 10
+    found = []
+    for text in root.findall("{http://www.w3.org/2000/svg}text"):
+        x, y, length = (int(text.get(key)) for key in ("x", "y", "textLength"))
+        found.append((text.text, x, y - 7 * dot, x + length, y + 2 * dot))
+    return found
+
+
+def named_points(path, rows):
+    path.write_text("sample,line,label\n" + "".join(f"{x},{y},{name}\n" for x, y, name in rows))
+    return path
+
+
+def test_names_cover_neither_names_nor_rings(scene, tmp_path):
+    rows = [(30 + dx, 30 + dy, name) for dx, dy, name in [(0, 0, "soil"), (2, 0, "so soil"), (0, 3, "wheat"), (2, 3, "roof"), (1, 1, "lake")]]
+    path = named_points(tmp_path / "in" / "near.csv", rows)
+    options = ["-size", 4 * SAMPLES, "-points", path, "-point-names", "label"]
+    result = succeed(quicklook(*options, "-report", tmp_path / "r.json", scene, tmp_path / "p.svg"))
+    boxes = texts_of(tmp_path / "p.svg")
+    assert len(boxes) >= 3 and {box[0] for box in boxes} <= {name for _, _, name in rows}
+    squares = [("ring", 4 * x + 2 - 6, 4 * y + 2 - 6, 4 * x + 2 + 6, 4 * y + 2 + 6) for x, y, _ in rows]
+    for k, (_, left, top, right, bottom) in enumerate(boxes):
+        assert left >= 0 and top >= 0 and right <= 4 * SAMPLES and bottom <= 4 * LINES
+        for name, x0, y0, x1, y1 in boxes[:k] + squares:
+            assert right <= x0 or x1 <= left or bottom <= y0 or y1 <= top, name
+    left_out = len(rows) - len(boxes)
+    assert json.loads((tmp_path / "r.json").read_text()).get("names_left_out", 0) == left_out
+    # Without space, names are left out and counted.
+    crowd = named_points(tmp_path / "in" / "crowd.csv", [(x, y, f"n{x}x{y}") for x in range(20, 32) for y in range(20, 32)])
+    result = succeed(quicklook("-size", 4 * SAMPLES, "-points", crowd, "-point-names", "label", "-each", "-b", 1, "-b", 2, scene, tmp_path / "c.svg"))
+    drawn = len(texts_of(tmp_path / "c.svg")) // 2
+    assert 0 < drawn < 144 and f"{144 - drawn} names of {crowd} are left out" in result.out
+
+
+def test_rings_grow_with_the_picture(scene, tmp_path):
+    path = points(tmp_path / "in" / "p.gpkg", [(PLACE[0] + 30 * 20.4, PLACE[3] - 30 * 12.7)])
+    succeed(quicklook("-size", 30 * SAMPLES, "-points", path, scene, tmp_path / "rings.png"))
+    got = picture(tmp_path / "rings.png")
+    y, x = np.mgrid[:got.shape[1], :got.shape[2]]
+    r = np.hypot(x + 0.5 - 30 * 20.5, y + 0.5 - 30 * 12.5)
+    assert np.all(got[:, (r >= 6.4) & (r < 9.2)] == np.array([255, 230, 26])[:, None]) and np.all(got[:, (r >= 9.2) & (r < 11.2)] == 0)
+
+
+TITLE = "Felder und Wälder — Übersicht, Größe"
+
+
+def test_texts_keep_their_letters(scene, class_map, tmp_path):
+    path = named_points(tmp_path / "in" / "p.csv", [(30, 30, "Größe")])
+    words = ["-size", 8 * SAMPLES, "-frame", "-title", TITLE, "-points", path, "-point-names", "label"]
+    for name in ("p.svg", "p.pdf", "p.png"):
+        assert succeed(quicklook(*words, scene, tmp_path / name)).err == ""
+    texts = [box[0] for box in texts_of(tmp_path / "p.svg")]
+    assert TITLE in texts and "Größe" in texts
+    pdf = (tmp_path / "p.pdf").read_bytes()
+    assert b"(" + TITLE.encode("cp1252") + b") Tj" in pdf and "(Größe) Tj".encode("cp1252") in pdf and b"/WinAnsiEncoding" in pdf
+    words[words.index(TITLE)] = "Felder und Waelder - Uebersicht, Groesse"
+    succeed(quicklook(*words, scene, tmp_path / "ascii.png"))
+    assert np.array_equal(picture(tmp_path / "p.png"), picture(tmp_path / "ascii.png"))
+    succeed(quicklook("-size", 4 * SAMPLES, class_map[0], tmp_path / "m.svg"))
+    assert "3 Größe" in [box[0] for box in texts_of(tmp_path / "m.svg")]
+    # Letters without a substitute: only an .svg has them.
+    for name in ("q.svg", "q.pdf", "q.png"):
+        said = succeed(quicklook("-title", "Лес 7 Łódź", scene, tmp_path / name)).err
+        shown = "??? 7 L\u00f3dz" if name.endswith("pdf") else "??? 7 Lodz"
+        assert (f"shown as '?', first in '{shown}'" in said) == (not name.endswith("svg")), said
+    assert "Лес 7 Łódź" in [box[0] for box in texts_of(tmp_path / "q.svg")]
+
+
+def test_letters_with_descenders(scene, tmp_path):
+    below = {}
+    for letter in "gpqyjabdo":
+        succeed(quicklook("-overwrite", "-title", letter, "-b", 1, scene, tmp_path / "p.png"))
+        below[letter] = (picture(tmp_path / "p.png")[0, 4 + 14:4 + 18, :40] == 0).any()
+    assert {letter for letter, found in below.items() if found} == set("gpqyj")
+
+
+def test_coordinates_and_values_are_named(scene, cube, tmp_path):
+    succeed(quicklook("-frame", "-b", 1, scene, tmp_path / "p.svg"))
+    texts = [box[0] for box in texts_of(tmp_path / "p.svg")]
+    assert texts.count("WGS 84 / UTM zone 33N (m)") == 1 and "value at 450 nm" in texts
+    degrees = write_scene(tmp_path / "in" / "d.tif", cube, "GTiff", nodata=-9999, geotransform=(13, 1e-4, 0, 52, 0, -1e-4), epsg=4326)
+    dataset = gdal.Open(str(degrees), gdal.GA_Update)
+    dataset.GetRasterBand(1).SetDescription("abundance of roof")
+    dataset.GetRasterBand(1).SetUnitType("%")
+    dataset = None
+    for name, band in (("d.svg", 1), ("e.svg", 2)):
+        succeed(quicklook("-frame", "-b", band, degrees, tmp_path / name))
+    assert {"WGS 84 (degrees)", "abundance of roof (%)"} <= {box[0] for box in texts_of(tmp_path / "d.svg")}
+    assert "value of band 2" in [box[0] for box in texts_of(tmp_path / "e.svg")]
+
+
+def test_equal_stretches_share_a_colour_bar(cube, tmp_path):
+    for name, factor in (("same", 1), ("other", 2)):
+        data = np.stack([cube[0], cube[0][::-1] * factor])
+        path = write_scene(tmp_path / f"{name}.tif", data, "GTiff", nodata=-9999 if factor == 1 else None)
+        succeed(quicklook("-each", "-frame", "-size", 4 * SAMPLES, path, tmp_path / f"{name}.svg"))
+    same, other = ([box[0] for box in texts_of(tmp_path / f"{name}.svg")] for name in ("same", "other"))
+    assert same.count("value") == 1 and "value of band 1" not in same
+    assert other.count("value of band 1") == other.count("value of band 2") == 1
+
+
+def test_a_long_title_is_broken(scene, tmp_path):
+    title = " ".join(f"word{k}" for k in range(20))
+    bare = write_scene(tmp_path / "bare.img", values(), geotransform=None, epsg=None)
+    for name, src, words in (("a", bare, ["-frame"]), ("b", scene, ["-frame"]), ("c", bare, [])):
+        for size in (8 * SAMPLES, SAMPLES):
+            succeed(quicklook("-overwrite", "-size", size, *words, "-title", title, src, tmp_path / f"{name}.svg"))
+            image = xml.etree.ElementTree.parse(tmp_path / f"{name}.svg").getroot()
+            lines = [box for box in texts_of(tmp_path / f"{name}.svg") if box[0].startswith("word")]
+            assert len(lines) == 3 and all(left >= 10 and right <= int(image.get("width")) for _, left, _, right, _ in lines)
+            shown = " ".join(line[0] for line in lines)
+            assert title.startswith(shown.removesuffix("..")) and shown.endswith("..") == (shown != title)
+            assert (shown == title) == (size > SAMPLES)
+            assert all(b[2] - a[2] == 20 for a, b in zip(lines, lines[1:]))

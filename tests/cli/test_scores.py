@@ -3,6 +3,7 @@
 one class."""
 import csv
 import json
+import re
 
 import numpy as np
 import pytest
@@ -154,9 +155,29 @@ def test_plots(tmp_path):
     result = json.loads(succeed(run("gdal_hsi_accuracy", "-scores", "-json", tmp_path / "s.tif", tmp_path / "t.tif")).out)
     for one in (*result["targets"], result["pooled"]):
         assert f", AUC {one['auc']:.3f}" in text
+    # Curves stay clear of the axes, and the legend of the edges.
+    axis = min(float(x) for x in re.findall("<line x1='[^']*' y1='[^']*' x2='([0-9.]+)'", text))
+    curves = [[tuple(map(float, point.split(","))) for point in line.split()] for line in re.findall("polyline points='([^']*)'", text)]
+    assert axis == 90 and all(95 <= x <= 635 or x > 640 for curve in curves for x, _ in curve)
+    assert all(45 <= y <= 555 for curve in curves for _, y in curve)
     assert "Pfa (false alarms" in text and "<sand>" not in text and "All targets" in text
     picture = gdal.Open(str(tmp_path / "p.png")).ReadAsArray()
     assert picture.shape[1] == 640 and picture.shape[2] >= 900 and len(np.unique(picture.reshape(picture.shape[0], -1), axis=1).T) > 4
+
+
+@pytest.mark.parametrize("ranks, shown", [(0, "1.000"), (3, "0.999933"), (8, "0.99982"), (40, "0.999"), (400, "0.991")])
+def test_a_measure_near_1_has_more_digits(tmp_path, ranks, shown):
+    """The target is better than all but `ranks` of its 44,520 background pixels."""
+    truth = np.zeros((211, 211), np.uint8)
+    truth[100, 100] = 1
+    scores = np.arange(truth.size, dtype="f8").reshape(1, *truth.shape)
+    scores[0, 100, 100] = truth.size - ranks - 0.5
+    write(tmp_path, scores, truth)
+    auc = json.loads(succeed(run("gdal_hsi_accuracy", "-scores", "-json", tmp_path / "s.tif", tmp_path / "t.tif")).out)["targets"][0]["auc"]
+    result = succeed(run("gdal_hsi_accuracy", "-scores", "-roc", tmp_path / "r.svg", "-recall", tmp_path / "p.png", tmp_path / "s.tif", tmp_path / "t.tif"))
+    assert abs(float(shown) - auc) < 0.5 * 10.0 ** -len(shown.split(".")[1])
+    assert f", AUC {shown}<" in (tmp_path / "r.svg").read_text()
+    assert "done" not in result.out and "100 -" not in result.out
 
 
 def test_text_masks_missing_scores_and_few_background_pixels(tmp_path):

@@ -183,6 +183,19 @@ def test_plot_and_copy_of_a_library(tmp_path):
     assert "clay" not in (tmp_path / "one.svg").read_text()
 
 
+def test_a_title_above_the_plot(tmp_path):
+    (tmp_path / "l.csv").write_text("wavelength (nm),Größe\n400,1\n500,2\n600,1\n", encoding="utf-8")
+    for title, lines in (("", 0), ("Wälder — Größe", 1), (" ".join(["Übersicht"] * 12), 2), (" ".join(["Übersicht"] * 40), 3)):
+        result = succeed(spectra("-overwrite", "-title", title, "-plot", tmp_path / "p.svg", tmp_path / "l.csv"))
+        text = (tmp_path / "p.svg").read_text(encoding="utf-8")
+        above = [line for y, line in re.findall(r"<text x='100.00' y='([0-9.]+)' text-anchor='start'>(.*)</text>", text) if float(y) < 30 + 22 * lines]
+        assert len(above) == lines and ">Größe<" in text
+        assert " ".join(above) == title or (lines == 3 and title.startswith(" ".join(above)[:-2]))
+        assert f"height='{600 + 22 * lines}'" in text
+    result = succeed(spectra("-title", "Wälder", "-plot", tmp_path / "p.png", tmp_path / "l.csv"))
+    assert "done" not in result.out and result.err == ""  # no progress of the picture
+
+
 def test_plot_of_a_library_with_deviations(scene, labels, tmp_path):
     succeed(spectra("-kind", "deviation", "-plot", tmp_path / "a.svg", scene, labels, tmp_path / "l.sli"))
     succeed(spectra("-plot", tmp_path / "b.svg", tmp_path / "l.sli"))
@@ -192,6 +205,7 @@ def test_plot_of_a_library_with_deviations(scene, labels, tmp_path):
 
 @pytest.mark.parametrize("words, code, message", [
     (["{scene}", "{labels}"], 2, "out is missing"),
+    (["-title", "x", "-out", "o.csv", "{library}"], 2, "-title requires -plot"),
     (["-plot", "o.svg", "{scene}"], 2, "labels is missing"),
     (["-plot", "o.jpg", "{scene}", "{labels}"], 2, "'o.jpg' does not end in .svg or .png"),
     (["-range", "500-600nm", "{scene}", "{labels}", "o.csv"], 2, "-range requires -plot"),

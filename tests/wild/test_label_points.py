@@ -160,7 +160,7 @@ def pixels_of(folder, scene, features, *options):
     """Returns the pixels that gdal_hsi_spectra treats as labelled: {(line, sample): class}."""
     result = succeed(run("gdal_hsi_spectra", "-overwrite", "-kind", "every", *options, scene, features, folder / "s.geojson"))
     found = [f["properties"] for f in json.loads((folder / "s.geojson").read_text())["features"]]
-    return {(p["line"], p["sample"]): p["class"] for p in found}, result.err
+    return {(p["line"], p["sample"]): p["class"] for p in found}, result.out + result.err
 
 
 SQUARES = [((2, 3), (6, 9), 1), ((10, 4), (12, 20), 2)]
@@ -185,7 +185,9 @@ def test_polygons_in_pixel_coordinates(tmp_path, driver, name, up):
     found, said = pixels_of(tmp_path, flat_scene(tmp_path), path)
     assert found == in_squares()
     assert "its coordinates are read as samples and lines of the scene" in said
-    assert ("as in QGIS" in said) == up
+    assert ("as in QGIS" in said) == up and "Warning" not in said
+    _, quiet = pixels_of(tmp_path, tmp_path / "flat.tif", path, "-q")
+    assert "are read as" not in quiet
     again, said = pixels_of(tmp_path, tmp_path / "flat.tif", path, "-pixel-coordinates")
     assert again == found and "are read as" not in said
 

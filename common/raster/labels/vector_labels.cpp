@@ -598,10 +598,10 @@ class VectorLabels final : public LabelSource {
             if (up > down) m_place[5] = -1;
             m_description += ", pixel coordinates";
             if (!asked && (up > 0 || down > 0))
-                m_notes.push_back("'" + m_path + "': its coordinates are read as samples and lines of " +
-                                  m_grid.owner + ", " +
-                                  (up > down ? "with negative lines, as in QGIS"
-                                             : "with lines counted downwards from the upper left corner"));
+                m_coordinates_note = "'" + m_path + "': its coordinates are read as samples and lines of " +
+                                     m_grid.owner + ", " +
+                                     (up > down ? "with negative lines, as in QGIS"
+                                                : "with lines counted downwards from the upper left corner");
         }
         place_by_fields(found);
         const OGREnvelope grid = extent();
@@ -656,9 +656,9 @@ class VectorLabels final : public LabelSource {
                               counted(by_fields, "point") + worded(beside, " lies", " lie") + " outside " +
                               m_grid.owner + " by samples and lines");
         if (m_placing == Placing::fields)
-            m_notes.push_back("'" + m_path + "': " + counted(by_fields, "point is", "points are") +
-                              " located by the fields sample and line, since " + m_grid.owner +
-                              " has no geotransform");
+            m_coordinates_note = "'" + m_path + "': " + counted(by_fields, "point is", "points are") +
+                                 " located by the fields sample and line, since " + m_grid.owner +
+                                 " has no geotransform";
     }
 
     /// Makes class numbers from texts: the numbers themselves if all texts are numbers, otherwise 1, 2 ... in
