@@ -257,7 +257,8 @@ struct Model : model::ModelBands {
     /// one of these scenes.
     void remove(const Model& other, const std::string& name);
     /// Computes bins and the solar zenith from the scenes. \throws Error if no bin can be used. The message
-    /// states `without_angles`, the number of valid pixels without angles.
+    /// states `without_angles`, the number of valid pixels without angles. Also throws if the scenes have too
+    /// many pixels, or sums that no pixels have.
     void fit(int64_t without_angles = 0);
     /// Reorders the coefficients for a correction. Band k moves to index `places[k]`.
     void order_bands(const std::vector<int>& places);
