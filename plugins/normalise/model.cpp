@@ -22,7 +22,9 @@ using hsi::model::row;
 
 constexpr const char* format_name = "gdal_hsi_normalise";
 constexpr int format_version = 1;
-constexpr int64_t most_pixels = int64_t{1} << 56;
+/// Times the number of bins (bin_edges()), this is within 64 bits.
+constexpr int64_t most_pixels = int64_t{1} << 48;
+constexpr double most_zenith = 90;
 
 // Writing
 // ----------------------------------------------------------------------------------------------------------
@@ -134,7 +136,7 @@ Bin bin_of(const Reader& in, const Json& object, size_t bands, const Method& met
 void read_brdf(const Reader& in, const Json& brdf, Model& m) {
     m.method.brdf = named<Brdf>(in, brdf, "method", 2);
     if (m.method.brdf == Brdf::none) return;
-    constexpr double least_crown = 0.1, most_crown = 10, most_zenith = 90;
+    constexpr double least_crown = 0.1, most_crown = 10;
     m.method.volume = named<Volume>(in, brdf, "volume", 1);
     m.method.geometric = named<Geometric>(in, brdf, "geometric", 3);
     m.method.b_r = between(in, brdf, "b_r", least_crown, most_crown);
@@ -321,6 +323,13 @@ std::vector<std::string> other_options(const Binning& a, const Binning& b) {
     return differ;
 }
 
+bool is_finite(const Bin& bin) {
+    for (const auto* const list : {&bin.volume, &bin.geometric, &bin.isotropic, &bin.rmse})
+        for (const double v : *list)
+            if (!std::isfinite(v)) return false;
+    return true;
+}
+
 } // namespace
 
 const SceneRecord* Model::find(const std::string& name) const {
@@ -396,18 +405,23 @@ void Model::fit(int64_t without_angles) {
     if (scenes.empty()) throw Error("-remove leaves no scene", "Leave out one of -remove.");
     if (method.brdf == Brdf::none) return;
     std::vector<const CellSums*> sums;
-    for (const SceneRecord& scene : scenes)
-        sums.push_back(&scene.sums);
-    bins = fit_bins(method, binning, bands.size(), sums);
     double zenith = 0;
     int64_t pixels = 0, most = 0;
-    for (const CellSums* scene : sums)
-        for (size_t k = 0; k < scene->count.size(); ++k) {
-            if (scene->count[k] == 0) continue;
-            pixels += scene->count[k];
-            zenith += scene->sums[k][CellSums::shared - 1];
+    for (const SceneRecord& scene : scenes) {
+        sums.push_back(&scene.sums);
+        for (size_t k = 0; k < scene.sums.count.size(); ++k) {
+            if (scene.sums.count[k] == 0) continue;
+            if ((pixels += scene.sums.count[k]) > most_pixels)
+                throw Error("the scenes have too many pixels together", "Fit fewer scenes.");
+            zenith += scene.sums.sums[k][CellSums::shared - 1];
         }
+    }
+    bins = fit_bins(method, binning, bands.size(), sums);
     solar_zenith = binning.solar_zenith.value_or(pixels > 0 ? zenith / static_cast<double>(pixels) : 0);
+    if (!(solar_zenith >= 0 && solar_zenith <= most_zenith) ||
+        !std::all_of(bins.begin(), bins.end(), is_finite))
+        throw Error("the model cannot be fitted: its scenes have impossible sums",
+                    "A model that was read may be damaged: make it again.");
     for (const Bin& bin : bins)
         most = std::max(most, bin.pixels);
     if (std::any_of(bins.begin(), bins.end(), [](const Bin& bin) { return bin.used; })) return;

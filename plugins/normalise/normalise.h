@@ -262,8 +262,9 @@ struct Model : model::ModelBands {
     /// Removes the scenes of `other`, which was read from the file `name`. \throws Error if the model lacks
     /// one of these scenes.
     void remove(const Model& other, const std::string& name);
-    /// Computes bins and the solar zenith from the scenes. \throws Error if no bin can be used.
-    /// `without_angles` is the number of valid pixels without angles, for this message.
+    /// Computes bins and the solar zenith from the scenes. \throws Error if no bin can be used. The message
+    /// states `without_angles`, the number of valid pixels without angles. Also throws if the scenes have too
+    /// many pixels, or sums that no pixels have.
     void fit(int64_t without_angles = 0);
     /// Reorders the coefficients of all bins and scenes: those of band k move to index `places[k]`. The sums
     /// are not reordered, so the model can then only be used for corrections.

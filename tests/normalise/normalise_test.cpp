@@ -328,6 +328,68 @@ TEST(Models, KnowScenesBySizeAndPlace) {
     EXPECT_NEAR(pixels_apart(turned, moved, 10, 10), 5, 1e-12);
 }
 
+/// Models of one cell whose sums follow from pixels with two kernels and reflectances.
+Model model_of_one_cell() {
+    Model model;
+    model.bands = {1};
+    model.method.brdf = Brdf::universal;
+    model.binning.min_pixels = 10;
+    SceneRecord record;
+    record.name = "a.img";
+    record.sums.count.resize(95);
+    record.sums.sums.resize(95);
+    record.sums.count[3] = 40;
+    auto& sums = record.sums.sums[3];
+    sums.assign(CellSums::width(1), 0);
+    for (int k = 0; k < 40; ++k) {
+        const double v = 0.01 * (k % 7), g = 0.02 * (k % 5), r = 0.2 + v - g;
+        const double terms[] = {v, g, v * v, v * g, g * g, 30, r, r * v, r * g, r * r};
+        for (size_t i = 0; i < sums.size(); ++i)
+            sums[i] += terms[i];
+    }
+    model.add(record);
+    return model;
+}
+
+// Anyone may write the sums of a model. A model that is fitted from them must be readable.
+TEST(Models, RefuseSumsThatNoPixelsHave) {
+    const Model good = model_of_one_cell();
+    Model model = good;
+    model.fit();
+    EXPECT_DOUBLE_EQ(model.solar_zenith, 30);
+    EXPECT_EQ(to_json(from_json(to_json(model), "a")), to_json(model));
+    struct Case {
+        size_t sum;
+        double value;
+    };
+    for (const Case& one :
+         {Case{5, -40}, Case{5, 91 * 40}, Case{6, 1e308}, Case{8, -1e308}, Case{9, 1e308}}) {
+        model = good;
+        model.scenes[0].sums.sums[3][one.sum] = one.value;
+        try {
+            model.fit();
+        } catch (const Error&) {
+            continue;
+        }
+        EXPECT_NO_THROW(from_json(to_json(model), "a")) << "sum " << one.sum << " = " << one.value;
+    }
+}
+
+TEST(Models, RefuseCountsThatAreTooLargeTogether) {
+    constexpr int64_t most = int64_t{1} << 48;
+    Model model = model_of_one_cell();
+    model.method.brdf = Brdf::flex;
+    model.binning.bins = 200; // of the limit of a file
+    model.scenes[0].sums.count[3] = most;
+    model.fit();
+    Model second = model_of_one_cell();
+    second.scenes[0].name = "b.img";
+    model.add(second.scenes[0]);
+    EXPECT_THROW(model.fit(), Error);
+    const auto text = to_json(model);
+    EXPECT_THROW(from_json(text, "a"), Error);
+}
+
 TEST(Models, RefuseWhatDoesNotFit) {
     Model a;
     a.bands = {1, 2, 3};
