@@ -14,8 +14,8 @@
 
 namespace hsi::endmembers {
 
-/// Defines y of a pixel x. Let s = transform(x). If `u` is empty, y = s. Otherwise y = s / (u^T s), and pixels
-/// with u^T s <= 0 are excluded.
+/// Defines y of a pixel x. Let s = transform(x). If `u` is empty, y = s. Otherwise y = s / (u^T s), and
+/// pixels with u^T s <= 0 are excluded.
 struct Frame {
     pca::Transform transform;
     std::vector<double> u; ///< one value per row of y, or empty
