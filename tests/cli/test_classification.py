@@ -138,17 +138,20 @@ def test_folds_by_patches_and_groups(files):
 
 
 def write_areas(path):
-    """Writes 6 x 2 rectangles of 8 x 20 pixels that touch: the upper row is crop 1, the lower row crop 2."""
+    """Writes 6 x 2 polygons: the upper row is crop 1, the lower row crop 2. Each has two squares of 6 x 8 pixels, joined
+    by a strip without the centre of a pixel."""
     srs = osr.SpatialReference()
     srs.ImportFromEPSG(32616)
     dataset = ogr.GetDriverByName("GPKG").CreateDataSource(str(path))
     layer = dataset.CreateLayer("areas", srs, ogr.wkbPolygon)
     for name, kind in (("crop", ogr.OFTInteger), ("plot", ogr.OFTInteger), ("farm", ogr.OFTString)):
         layer.CreateField(ogr.FieldDefn(name, kind))
+    ring = [(20, 20), (140, 20), (140, 180), (81, 180), (81, 220), (140, 220), (140, 380), (20, 380), (20, 220), (79, 220), (79, 180),
+            (20, 180), (20, 20)]
     for k in range(12):
         x, y = GEOTRANSFORM[0] + 160 * (k % 6), GEOTRANSFORM[3] - 400 * (k // 6)
         feature = ogr.Feature(layer.GetLayerDefn())
-        feature.SetGeometry(ogr.CreateGeometryFromWkt(f"POLYGON(({x} {y},{x + 160} {y},{x + 160} {y - 400},{x} {y - 400},{x} {y}))"))
+        feature.SetGeometry(ogr.CreateGeometryFromWkt("POLYGON((" + ",".join(f"{x + right} {y - down}" for right, down in ring) + "))"))
         feature["crop"], feature["plot"], feature["farm"] = 1 + k // 6, 1 + k, "AB"[k % 2]
         layer.CreateFeature(feature)
     layer = feature = dataset = None
@@ -160,18 +163,18 @@ def test_groups_of_the_sample_are_the_folds_of_the_search(files):
     words = ("-field", "crop", "-like", files / "scene.dat", files / "areas.gpkg")
     succeed(run("gdal_hsi_sample", "-q", "-by", "patches", "-fraction", "0.6", "-groups", files / "groups.tif", *words, files / "train.tif",
                 files / "rest.tif"))
-    groups = read(files / "groups.tif")
-    plots = np.arange(48)[None] // 8 + 6 * (np.arange(40)[:, None] // 20)
-    assert np.array_equal(groups, plots + 1) and groups.dtype == np.uint16
-    kept = len(np.unique(groups[read(files / "train.tif") > 0]))
+    groups, kept = read(files / "groups.tif"), read(files / "train.tif") > 0
+    plots = 1 + np.arange(48)[None] // 8 + 6 * (np.arange(40)[:, None] // 20)
+    assert np.array_equal(groups > 0, kept | (read(files / "rest.tif") > 0)) and groups.dtype == np.uint16
+    assert np.array_equal(groups[groups > 0], plots[groups > 0])
+    count = len(np.unique(groups[kept]))
     _, report = told_of_folds(files, "-cv-by", "patches", labels="train.tif")
-    assert report["cv_groups"] < kept  # touching polygons of one class
+    assert report["cv_groups"] == 2 * count
     result, report = told_of_folds(files, "-cv-by", files / "groups.tif", labels="train.tif")
-    assert report["cv_groups"] == kept
-    assert "touch a pixel of the same class in another fold, and neighbours are similar" in result.err
-    for name, count in (("plot", kept), ("farm", 2)):
+    assert report["cv_groups"] == count and "touch a pixel" not in result.err
+    for name, number in (("plot", count), ("farm", 2)):
         result, report = told_of_folds(files, "-cv-by", files / "areas.gpkg", "-cv-field", name, labels="train.tif")
-        assert report["cv_groups"] == count and f"areas.gpkg, field '{name}' ({count})" in result.out
+        assert report["cv_groups"] == number and f"areas.gpkg, field '{name}' ({number})" in result.out
     result = train(files, *GRID, "-cv-by", files / "areas.gpkg", labels="train.tif")
     assert result.code == 1 and "the field with the groups is not known" in first_error(result) and "with -cv-field" in result.err
     result = train(files, *GRID, "-cv-field", "plot", labels="train.tif")
@@ -181,6 +184,9 @@ def test_groups_of_the_sample_are_the_folds_of_the_search(files):
     dataset = None
     result, report = told_of_folds(files, "-cv-by", files / "areas.gpkg", labels="train.tif")
     assert "the field 'class' has 2 groups for 2 classes: check that it holds groups" in result.err and report["cv_groups"] == 2
+    write_labels(files / "columns.tif", np.broadcast_to(np.arange(48) // 12, (40, 48)).astype("u1"), names=None, colours=None)
+    result, _ = told_of_folds(files, "-cv-by", files / "columns.tif")
+    assert "touch a pixel of the same class in another fold, and neighbours are similar" in result.err
 
 
 def test_few_pixels_of_each_patch(files):
