@@ -87,6 +87,9 @@ struct SceneRecord {
     model::ModelBands left_out;
 };
 
+/// Upper bound of the pixels of all scenes together, and of each count in a file.
+inline constexpr int64_t pixel_limit = int64_t{1} << 56;
+
 /// The content of a file. Scenes are sorted by name and digest, so that the order of additions does not
 /// matter.
 struct Statistics {
@@ -95,10 +98,11 @@ struct Statistics {
     std::vector<SceneRecord> scenes;
 
     explicit Statistics(int count) : sums(count) {}
-    /// Adds a scene. \throws Error if the statistics already include a scene with the same pixels.
+    /// Adds a scene. \throws Error if the statistics already include a scene with the same pixels,
+    /// or more than pixel_limit pixels with this scene.
     void add(const SceneRecord& scene, const Sums& of_scene);
     /// Adds all scenes of `other`, which was read from the file `name`. \throws Error if one of its scenes is
-    /// already included.
+    /// already included, or if there are more than pixel_limit pixels with these scenes.
     void add(const Statistics& other, const std::string& name);
     /// Removes all scenes of `other`. \throws Error that names the file if one of its scenes is not included.
     void remove(const Statistics& other, const std::string& name);
