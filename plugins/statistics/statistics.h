@@ -88,6 +88,9 @@ struct SceneRecord {
     model::ModelBands left_out;
 };
 
+/// Upper bound of the pixels of all scenes together, and of each count in a file.
+inline constexpr int64_t pixel_limit = int64_t{1} << 56;
+
 /// The content of a statistics file. Scenes are sorted by name and digest, so that the order in which they
 /// were added does not matter.
 struct Statistics {
@@ -96,10 +99,11 @@ struct Statistics {
     std::vector<SceneRecord> scenes;
 
     explicit Statistics(int count) : sums(count) {}
-    /// Adds a scene. \throws Error if the statistics already include a scene with the same pixels.
+    /// Adds a scene. \throws Error if the statistics already include a scene with the same pixels,
+    /// or more than pixel_limit pixels with this scene.
     void add(const SceneRecord& scene, const Sums& of_scene);
     /// Adds all scenes of `other`, which was read from the file `name`. \throws Error if one of its scenes is
-    /// already included.
+    /// already included, or if there are more than pixel_limit pixels with these scenes.
     void add(const Statistics& other, const std::string& name);
     /// Removes all scenes of `other`, which was read from the file `name`. \throws Error, which names the
     /// file, if one of its scenes is not included.

@@ -21,7 +21,6 @@ namespace {
 
 constexpr const char* statistics_format = "gdal_hsi_statistics";
 constexpr int statistics_version = 1;
-constexpr int64_t most_pixels = int64_t{1} << 56;
 /// Maximum number of parts per exact sum. A part has at least 51 bits, and sums of products of floats have
 /// about 700 bits.
 constexpr size_t most_parts = 16;
@@ -127,7 +126,7 @@ class FileReader {
         const Json& finite = m_in.list(m_root, "finite");
         m_in.expect(finite, "finite", n);
         for (size_t b = 0; b < n; ++b)
-            s.sums.finite[b] = m_in.whole(finite[b], "finite", 0, most_pixels);
+            s.sums.finite[b] = m_in.whole(finite[b], "finite", 0, pixel_limit);
         add_parts("sums", s.sums.sum);
         add_parts("products", s.sums.product);
         add_parts("differences", s.sums.difference);
@@ -137,7 +136,7 @@ class FileReader {
 
   private:
     int64_t count(const Json& object, const char* key) const {
-        return m_in.whole(m_in.member(object, key), key, 0, most_pixels);
+        return m_in.whole(m_in.member(object, key), key, 0, pixel_limit);
     }
     const Json& parts(const char* name) const {
         const Json& list = m_in.list(m_root, name);
@@ -190,7 +189,7 @@ class FileReader {
         for (const SceneRecord& scene : s.scenes) {
             valid += scene.valid;
             invalid += scene.invalid;
-            if (std::max(valid, invalid) > most_pixels) m_in.fail("its scenes have too many pixels");
+            if (std::max(valid, invalid) > pixel_limit) m_in.fail("its scenes have too many pixels");
         }
         for (const int64_t finite : s.sums.finite)
             if (finite < s.sums.valid || finite > s.sums.valid + s.sums.invalid)

@@ -118,6 +118,13 @@ void insert(std::vector<SceneRecord>& scenes, const SceneRecord& one) {
     scenes.insert(std::upper_bound(scenes.begin(), scenes.end(), one, comes_before), one);
 }
 
+/// Checks counts before they are added. The counts of a file are not compared with pixels.
+void check_counts(const Sums& sums, const Sums& added, const std::string& name) {
+    if (sums.valid > pixel_limit - added.valid || sums.invalid > pixel_limit - added.invalid)
+        throw Error(name + " cannot be added: the scenes have too many pixels together",
+                    "Leave it out. A file with such a count of pixels may be damaged.");
+}
+
 } // namespace
 
 void Statistics::add(const SceneRecord& scene, const Sums& of_scene) {
@@ -125,6 +132,7 @@ void Statistics::add(const SceneRecord& scene, const Sums& of_scene) {
         throw Error(scene.name + " has the same pixels as " + same->name +
                         ", which is already in the statistics",
                     "Leave it out: its pixels would count twice.");
+    check_counts(sums, of_scene, scene.name);
     insert(scenes, scene);
     sums.add(of_scene);
 }
@@ -135,6 +143,7 @@ void Statistics::add(const Statistics& other, const std::string& name) {
             throw Error(name + ": the pixels of " + scene.name + " are already in the statistics, from " +
                             same->name,
                         "Remove that scene first with -remove: its pixels would count twice.");
+    check_counts(sums, other.sums, name);
     for (const SceneRecord& scene : other.scenes)
         insert(scenes, scene);
     sums.add(other.sums);

@@ -287,6 +287,26 @@ TEST(ExactStatistics, RefuseWhatIsThereTwiceOrWasNeverAdded) {
     EXPECT_THROW(one.add(copy, "copy.stat"), Error);
 }
 
+// Any program can write a file with these counts: 128 such files exceed 64 bits.
+TEST(ExactStatistics, RefuseCountsThatAreTooLargeTogether) {
+    const Cube a = random_scene(50, 20, 6, 1);
+    const auto of_a = scan(a);
+    for (int64_t Sums::*const count : {&Sums::valid, &Sums::invalid}) {
+        Statistics one = empty_of(6), other = empty_of(6);
+        Sums most(6), single(6);
+        most.*count = statistics::pixel_limit;
+        single.*count = 1;
+        one.add(record_of("a", a, of_a), most);
+        const std::string before = to_json(one, "test");
+        SceneRecord record = record_of("b", a, of_a);
+        record.digest += 1;
+        other.add(record, single);
+        EXPECT_THROW(one.add(other, "b.stat"), Error);
+        EXPECT_THROW(one.add(record, single), Error);
+        EXPECT_EQ(to_json(one, "test"), before);
+    }
+}
+
 TEST(ExactStatistics, FindBandsThatAreConstant) {
     Cube cube = random_scene(50, 20, 5, 1);
     for (int64_t line = 0; line < 20; ++line)
