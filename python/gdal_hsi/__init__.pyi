@@ -117,6 +117,7 @@ class _AtdcaOptions(TypedDict, total=False):
     score_kind: Literal['abundance', 'angle'] | None
     spectrum: str | float | Sequence[str | float] | None
     resample: Literal['auto', 'response', 'linear'] | None
+    reference_names: bool | None
     band_axis: int
     nodata: float | None
     wavelengths: ArrayLike | None
@@ -459,6 +460,7 @@ class _EndmembersOptions(TypedDict, total=False):
     residual: bool | None
     spectrum: str | float | Sequence[str | float] | None
     resample: Literal['auto', 'response', 'linear'] | None
+    reference_names: bool | None
     band_axis: int
     nodata: float | None
     wavelengths: ArrayLike | None
@@ -1431,6 +1433,7 @@ class _SampleOptions(TypedDict, total=False):
     fraction: str | float | Sequence[str | float] | None
     seed: int | None
     by: Literal['pixels', 'patches'] | None
+    patch_pixels: int | None
     min_distance: float | None
     patches: int | None
     zero: Literal['auto', 'class', 'none'] | None
@@ -1446,14 +1449,15 @@ class SampleResult(Result, Generic[_V, _C]):
     dst: _C
     dst_test: _C
     cover: _V
+    groups: _V
 @overload
-def sample(labels: PathLike, *, cover: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_SampleOptions]) -> SampleResult[PathLike, PathLike]: ...  # type: ignore[overload-overlap, unused-ignore]
+def sample(labels: PathLike, *, cover: Literal[False] = ..., groups: Literal[False] = ..., full: Literal[False] = ..., **options: Unpack[_SampleOptions]) -> SampleResult[PathLike, PathLike]: ...  # type: ignore[overload-overlap, unused-ignore]
 @overload
-def sample(labels: PathLike, *, cover: Literal[False] | PathLike = ..., full: bool = ..., **options: Unpack[_SampleOptions]) -> SampleResult[PathLike, PathLike]: ...  # type: ignore[overload-overlap, unused-ignore]
+def sample(labels: PathLike, *, cover: Literal[False] | PathLike = ..., groups: Literal[False] | PathLike = ..., full: bool = ..., **options: Unpack[_SampleOptions]) -> SampleResult[PathLike, PathLike]: ...  # type: ignore[overload-overlap, unused-ignore]
 @overload
-def sample(labels: _A, *, cover: bool = ..., full: bool = ..., **options: Unpack[_SampleOptions]) -> SampleResult[_A, _A]: ...
+def sample(labels: _A, *, cover: bool = ..., groups: bool = ..., full: bool = ..., **options: Unpack[_SampleOptions]) -> SampleResult[_A, _A]: ...
 @overload
-def sample(labels: ArrayLike, *, cover: bool = ..., full: bool = ..., **options: Unpack[_SampleOptions]) -> SampleResult[Values, Classes]: ...
+def sample(labels: ArrayLike, *, cover: bool = ..., groups: bool = ..., full: bool = ..., **options: Unpack[_SampleOptions]) -> SampleResult[Values, Classes]: ...
 class _SmoothOptions(TypedDict, total=False):
     mask: ArrayLike | PathLike | None
     mask_exclude: ArrayLike | PathLike | None
@@ -1706,6 +1710,7 @@ class _SvmTrainOptions(TypedDict, total=False):
     gamma: float | Sequence[float] | None
     cv: int | None
     cv_by: str | float | None
+    cv_field: str | float | None
     seed: int | None
     probability: bool | None
     class_weights: Literal['none', 'balanced'] | None
