@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Selects bands as a user names them: by number or by wavelength.
+// Finds the bands of a scene that a user chose by number or wavelength (parsed in tool/words.cpp).
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Parses values as users write them: numbers and lists.
+// Parses values as users write them: numbers, lists, and choices of bands such as 1-30 or 450-900nm.
 #pragma once
 
 #include "raster/band_choice.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// gdal_hsi_accuracy -scores: assesses the scores of a detector with known targets.
+// gdal_hsi_accuracy -scores: assesses scores of a detector; writes ROC and precision curves (CSV, picture).
 #pragma once
 
 #include "raster/labels.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Smooths spectra with regard to their actual wavelengths. Smoothing never crosses a gap between segments of
-// bands.
+// Smooths spectra by Savitzky-Golay, moving means or Whittaker, with regard to their actual wavelengths.
+// Smoothing never crosses a gap between segments of bands.
 //
 // A. Savitzky, M. J. E. Golay: Smoothing and differentiation of data by simplified least squares procedures,
 // Analytical Chemistry 36(8), 1964. P. A. Gorry: General least-squares smoothing and differentiation of

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A file, with the side files that its driver makes. It appears under its name when it is complete, or not at
-// all.
+// A file that has a temporary name until it is complete, with the side files that its driver makes. If the
+// run fails, it does not appear under its final name.
 #pragma once
 
 #include "core/file_path.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Files of field spectrometers that contain one spectrum each: ASD, SVC, Spectral Evolution.
+// Reads files of field spectrometers (ASD, SVC, Spectral Evolution), which contain one spectrum each.
 #include "core/counted.h"
 #include "core/file_path.h"
 #include "core/text.h"

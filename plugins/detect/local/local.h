@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Finds anomalies by RX (pixel/pixel.h) against the pixels around each pixel, without a pass for statistics.
+// Finds anomalies by local RX, against the pixels around each pixel but outside its guard window.
 // Statistics and products are in double precision. The bands x bands matrix is factorised in single
 // precision, and the solution is corrected in double precision (ring_simd.h). A score depends only on the
 // pixel and its neighbours, so it has the same bits for any tiles and threads.
