@@ -224,7 +224,7 @@ TEST(Execute, CallsInTwoThreadsKnowNothingOfOneAnother) {
         Settings* settings = nullptr;
         const Definition definition = bare(settings, [&](ToolRun& run) {
             for (int i = 0; i < 100; ++i)
-                run.note(std::to_string(settings->window));
+                run.note(std::to_string(settings->window) + " " + std::to_string(i));
         });
         Call call(definition);
         call.give("ws", {std::to_string(window)});
@@ -237,8 +237,10 @@ TEST(Execute, CallsInTwoThreadsKnowNothingOfOneAnother) {
     other.join();
     EXPECT_EQ(first.code, 0);
     EXPECT_EQ(second.code, 0);
-    EXPECT_EQ(a.notes, std::vector<std::string>(100, "7"));
-    EXPECT_EQ(b.notes, std::vector<std::string>(100, "9"));
+    for (int i = 0; i < 100; ++i) {
+        EXPECT_EQ(a.notes.at(i), "7 " + std::to_string(i));
+        EXPECT_EQ(b.notes.at(i), "9 " + std::to_string(i));
+    }
 }
 
 } // namespace
