@@ -277,7 +277,7 @@ Model empty_model(tool::Run& run, const Settings& s, const raster::RasterSource&
     return model;
 }
 
-/// Fills the model with a placeholder of the right size, for -dry-run.
+/// Gives the model the size that fitting would give it, since -dry-run reads no pixels.
 void assume(Model& model) {
     Bin bin;
     bin.from = model.method.ndvi_min;

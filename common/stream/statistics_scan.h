@@ -63,7 +63,7 @@ struct SceneStatistics {
     /// its covariances to 0. Computed covariances have rounding errors that grow with the level: at a level
     /// of 1e25, they exceed the variance of other bands.
     void set_constant(int band, float level);
-    /// Returns a placeholder for the result of a scan that was not made, since a plan needs its size. All
+    /// Returns statistics of the size that a scan would give, for plans, which do not read the scene. All
     /// pixels are valid, means are 0, variances 1 and covariances 0. The differences have the same values.
     static SceneStatistics assumed(const CubeShape& scene);
 };

@@ -17,7 +17,7 @@ std::string help_text(const tool::Declaration& declaration);
 /// Returns the positional arguments in order: "src labels dst".
 std::string usage_arguments(const tool::Declaration& declaration);
 
-/// Returns an option with all its spellings and the placeholder of its value: "-t, -targets N".
+/// Returns an option with all its spellings and the name of its value: "-t, -targets N".
 std::string option_text(const tool::Argument& argument);
 
 /// Returns the summary with meanings of choices, limits and other rules: "Window size (3 to 63 pixels)".

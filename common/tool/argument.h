@@ -73,7 +73,7 @@ struct Argument {
     bool repeatable = false; ///< may be given several times; its values add up
     int values = 1;          ///< number of words after the option; 0: a flag
     bool lists = false;      ///< one word @FILE may replace the words: a file with one value per text line
-    std::string value_name;  ///< placeholder for the value: "N", "FILE", "XOFF YOFF XSIZE YSIZE"
+    std::string value_name;  ///< name of the value in help: "N", "FILE", "XOFF YOFF XSIZE YSIZE"
     std::string unit;        ///< "pixels", "degrees"
     Limits limits;           ///< range of every number of the argument
     std::vector<Choice> choices; ///< allowed values; empty: any value
