@@ -36,37 +36,35 @@ struct Settings {
     int folds = 0;            ///< number of folds; 0: one split
 };
 
-/// Writes the pixels of one part as a class map, in strips of 256 rows.
-void write_part(raster::RasterSink& sink, const raster::LabelledPixels& all, const sample::Split& split,
-                sample::Part part) {
+/// Writes value_of(i) for each labelled pixel i, in strips of 256 rows. NaN: the pixel has no label.
+template <class ValueOf>
+void write_pixels(raster::RasterSink& sink, const raster::LabelledPixels& all, const ValueOf& value_of) {
     const auto shape = sink.shape();
     constexpr int64_t strip = 256;
     std::vector<float> lines(static_cast<size_t>(strip * shape.samples));
     size_t at = 0;
     for (int64_t y = 0; y < shape.lines; y += strip) {
         const int64_t n = std::min(strip, shape.lines - y);
-        std::fill(lines.begin(), lines.end(), std::numeric_limits<float>::quiet_NaN()); // NaN: no label
+        std::fill(lines.begin(), lines.end(), std::numeric_limits<float>::quiet_NaN());
         for (; at < all.index.size() && all.index[at] < (y + n) * shape.samples; ++at)
-            if (split.part[at] == part)
-                lines[static_cast<size_t>(all.index[at] - y * shape.samples)] = all.value[at];
+            lines[static_cast<size_t>(all.index[at] - y * shape.samples)] = value_of(at);
         sink.write(Rect{0, y, shape.samples, n}, CubeView<float>::packed(lines.data(), 1, n, shape.samples));
     }
 }
 
-/// Writes the number of each labelled pixel's patch, from 1, in strips of 256 rows.
+/// Writes the pixels of one part as a class map.
+void write_part(raster::RasterSink& sink, const raster::LabelledPixels& all, const sample::Split& split,
+                sample::Part part) {
+    write_pixels(sink, all, [&](size_t i) {
+        return split.part[i] == part ? static_cast<float>(all.value[i])
+                                     : std::numeric_limits<float>::quiet_NaN();
+    });
+}
+
+/// Writes the number of each labelled pixel's patch, from 1.
 void write_groups(raster::RasterSink& sink, const raster::LabelledPixels& all,
                   const std::vector<size_t>& patch) {
-    const auto shape = sink.shape();
-    constexpr int64_t strip = 256;
-    std::vector<float> lines(static_cast<size_t>(strip * shape.samples));
-    size_t at = 0;
-    for (int64_t y = 0; y < shape.lines; y += strip) {
-        const int64_t n = std::min(strip, shape.lines - y);
-        std::fill(lines.begin(), lines.end(), std::numeric_limits<float>::quiet_NaN()); // NaN: no label
-        for (; at < all.index.size() && all.index[at] < (y + n) * shape.samples; ++at)
-            lines[static_cast<size_t>(all.index[at] - y * shape.samples)] = static_cast<float>(patch[at] + 1);
-        sink.write(Rect{0, y, shape.samples, n}, CubeView<float>::packed(lines.data(), 1, n, shape.samples));
-    }
+    write_pixels(sink, all, [&](size_t i) { return static_cast<float>(patch[i] + 1); });
 }
 
 /// Returns the number of test pixels that touch a training pixel. `tested` is increased by the number of test
