@@ -25,7 +25,7 @@ import pytest
 from osgeo import gdal, ogr, osr
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from suite import BIN, PATIENCE, Result, cube, snapshot, wait_for, write_scene  # noqa: E402
+from suite import BIN, PATIENCE, Result, cube, run_words, snapshot, wait_for, write_scene  # noqa: E402
 
 ogr.UseExceptions()
 ALL = os.environ.get("HSI_FAULTS_ALL", "") not in ("", "0")
@@ -277,6 +277,8 @@ def execute(command, folder, timeout=PATIENCE, env=None, **kwargs):
     """Runs one command line in the folder, without a shell, which would insert its own files. Without a preexec_fn,
     several threads may call it. With a preexec_fn the process is forked, and a fork while another thread is inside GDAL
     may wait for ever for a lock of PROJ."""
+    if not kwargs and pathlib.Path(command[0]).parent == BIN:
+        return run_words(command, timeout, env or ENVIRONMENT, folder)
     kwargs.setdefault("stdin", subprocess.DEVNULL)
     kwargs.setdefault("stdout", subprocess.PIPE)
     kwargs.setdefault("stderr", subprocess.PIPE)
