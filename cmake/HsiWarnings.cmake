@@ -30,10 +30,11 @@ if(HSI_SANITIZE)
     target_compile_options(hsi_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize=null,alignment,object-size
       -fno-sanitize=pointer-overflow,vptr,nonnull-attribute,returns-nonnull-attribute>)
   endif()
-  # A call checks an access instead of inline code: this saves a tenth of the compiler's time.
-  if(HSI_SANITIZE MATCHES "address" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # A call checks an access instead of inline code: this saves a tenth of GCC's time and a quarter of clang's.
+  if(HSI_SANITIZE MATCHES "address")
+    set(calls asan-instrumentation-with-call-threshold=0)
     target_compile_options(hsi_warnings INTERFACE
-      $<$<COMPILE_LANGUAGE:CXX>:--param=asan-instrumentation-with-call-threshold=0>)
+      $<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=${calls}> "$<$<COMPILE_LANG_AND_ID:CXX,Clang>:SHELL:-mllvm -${calls}>")
   endif()
 endif()
 

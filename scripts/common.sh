@@ -26,7 +26,7 @@ find_nvcc() {
 # GoogleTests against slow references, most with one thread. Other tests run the same code in several tilings on several
 # threads. Sanitizers omit these tests if time is short.
 slow_references='*Reference*:*AreLibsvms:*KnownOptimum*:*EqualsTheOrderedProduct*:*WithoutATrace:*WindowAgrees*'
-slow_references+=':*ConvergedPenalty:*OnBothBorders:*AreNoOtherThing'
+slow_references+=':*ConvergedPenalty:*OnBothBorders:*AreNoOtherThing:LocalRx.*ItsDefinition'
 
 # Succeeds if the driver shows at least one GPU.
 have_gpu() { command -v nvidia-smi >/dev/null && [[ $(nvidia-smi -L 2>/dev/null) == *"GPU 0"* ]]; }

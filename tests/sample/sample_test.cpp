@@ -104,7 +104,7 @@ TEST(Sample, MinimumDistanceHoldsBetweenAllTrainingAndTestPixels) {
     Options o;
     o.share = {30, 0};
     o.by_class[3] = {4, 0};
-    o.min_distance = 4.5;
+    o.min_distance = 5; // some pixels are exactly this far apart
     o.patches = 2;
     const Split r = run(s, o);
     EXPECT_GT(r.left_out, 0);
@@ -119,9 +119,9 @@ TEST(Sample, MinimumDistanceHoldsBetweenAllTrainingAndTestPixels) {
                     nearest, std::hypot(static_cast<double>(s.index[i] / samples - s.index[j] / samples),
                                         static_cast<double>(s.index[i] % samples - s.index[j] % samples)));
         if (r.part[i] == Part::test)
-            EXPECT_GE(nearest, 4.5);
+            EXPECT_GE(nearest, 5);
         else
-            wrongly_dropped += nearest >= 4.5;
+            wrongly_dropped += nearest >= 5;
     }
     EXPECT_EQ(wrongly_dropped, 0);
 }
