@@ -271,6 +271,7 @@ def test_chain_with_spp_reads_spectra_in_the_original(scene, out):
                           np.array([data[:, l, s] for l, s in found], "f4"))
 
 
+@pytest.mark.quick
 def test_map_scores_and_legend(scene, out):
     succeed(atdca("-q", "-t", 5, "-map", out / "m.tif", "-max-angle", 2, "-scores", out / "a.tif", "-score-kind", "angle",
                   scene, out / "t.gpkg"))

@@ -154,6 +154,7 @@ def files(tmp_path):
 NOISE = np.stack([np.interp(NM[USED], [2000, 2600], ends) for ends in ([0.004, 0.008], [0.01, 0.02], [0.0001, 0.0002])])
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("method,words,options", [
     ("mag1c", [], {}),
     ("mag1c", ["-iterations", 0], {"iterations": 0}),
@@ -237,7 +238,7 @@ def layer_of(path, name):
 
 
 @pytest.mark.parametrize("words,threshold,extent,least,eight,deviation", [
-    ([], 500, 500, 5, True, 0),
+    pytest.param([], 500, 500, 5, True, 0, marks=pytest.mark.quick),
     (["-connectivity", 4, "-min-pixels", 1, "-plume-extent", 300], 500, 300, 1, False, 0),
     (["-plume-threshold", 900, "-plume-extent", 350, "-min-pixels", 3, "-length", "fetch"], 900, 350, 3, True, 0),
     (["-plume-threshold", "3s", "-plume-extent", "1s"], None, None, 5, True, 0),

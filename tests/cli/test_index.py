@@ -206,6 +206,7 @@ def test_bands_have_names_units_formulas_and_bands(files, tmp_path):
     assert bands[0].GetMetadataItem("HSI_INDEX_FORMULA") == "(r800-r670)/(r800+r670)"
 
 
+@pytest.mark.quick
 def test_scale_and_offset(files, tmp_path):
     scene = np.nan_to_num(values(files), nan=0.5).reshape(BANDS, LINES, SAMPLES)
     write_scene(tmp_path / "dn.img", np.round(scene * 10000), dtype="i2", wavelengths=NM)

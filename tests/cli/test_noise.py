@@ -141,6 +141,7 @@ def table(out):
     return {key: np.array([np.nan if v is None else v for v in value]) for key, value in found.items()}
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("words", [("regression",), ("residual",), ("residual", "-block", "5"), ("ssdc",), ("ssdc", "-block", "11"), ("lsd",),
                                    ("difference",), ("area",)], ids=" ".join)
 @pytest.mark.parametrize("masked", [False, True])
@@ -243,7 +244,7 @@ def centroid(nm, r):
     return (weights * nm * (1 - r)).sum() / (weights * (1 - r)).sum()
 
 
-@pytest.mark.parametrize("step,share", [(2.5, 0.01), (5, 0.04), (7.4, 0.06), (10, 0.14)])
+@pytest.mark.parametrize("step,share", [pytest.param(2.5, 0.01, marks=pytest.mark.quick), (5, 0.04), (7.4, 0.06), (10, 0.14)])
 def test_smile_is_found_again(step, share, tmp_path):
     """A parabola of 1.2 nm from the middle to the ends; its shifts are compared with NumPy and with the true values."""
     nm, off, scene = gaussian_scene(step, lambda j: 1.2 * ((j - 29.5) / 29.5) ** 2)

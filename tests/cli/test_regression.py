@@ -4,6 +4,7 @@ coefficients, folds, nested estimates, maps, the domain; features, rasters and t
 input."""
 import csv
 import json
+import pathlib
 import xml.etree.ElementTree
 
 import numpy as np
@@ -201,7 +202,7 @@ def test_map_has_estimates_deviations_and_the_domain(files):
     scene[:, 5, 5] = 0.5
     write_scene("other.img", scene, wavelengths=NM)
     succeed(train("-members", "7", "-components", "4", "scene.img", "points.csv", "model.json", "-field", "trait"))
-    succeed(predict("other.img", "model.json", "map.tif"))
+    succeed(predict("-report", "report.json", "other.img", "model.json", "map.tif"))
     m, got = model_of(), read("map.tif").astype(float)
     p = scene.reshape(BANDS, -1).T.astype(float)
     each = p @ np.array(m["linear"]["coefficients"]).T + m["linear"]["intercepts"]
@@ -212,6 +213,7 @@ def test_map_has_estimates_deviations_and_the_domain(files):
         assert np.abs(band - expected)[valid].max() < 1e-5 * np.ptp(y)
         assert not np.isfinite(band[~valid]).any() or (band[~valid] == band[0]).all()
     assert outside[5 * SAMPLES + 5] >= 2
+    assert json.loads(pathlib.Path("report.json").read_text())["outside"][0]["outside"] == (outside > 0)[valid].sum()
     for options in (("-tile", "7", "5", "-threads", "1"), ("-threads", "2")):
         succeed(predict(*options, "-overwrite", "other.img", "model.json", "again.tif"))
         assert np.array_equal(read("again.tif"), read("map.tif"), equal_nan=True)

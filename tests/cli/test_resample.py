@@ -114,6 +114,7 @@ def test_flat_spectra_stay_flat_and_lines_lines(files):
             np.testing.assert_allclose(out[j], flat[0] + slope * centre, rtol=1e-6)
 
 
+@pytest.mark.quick
 def test_tiles_threads_memory_and_interleave_change_no_byte(files):
     succeed(resample("-q", "-bands", files / "bands.csv", files / "scene.img", files / "a.img", "-of", "ENVI"))
     one = (files / "a.img").read_bytes()

@@ -169,6 +169,14 @@ def test_invalid_pixels_have_no_class(files):
     mapped = read(files / "map.tif")
     assert (mapped[10:20, 30:50] == 0).all() and (mapped == 0).sum() == 200
     assert (read(files / "p.tif")[:, 10:20, 30:50] == -9999).all()
+    # What a pixel without data contains makes no difference to its neighbours.
+    data[:, 10:20, 30:50] = 3e5
+    write_scene(files / "holes.tif", data, driver="GTiff", nodata=3e5)
+    succeed(sahic(files, "-overwrite", "-probabilities", files / "q.tif", scene="holes.tif"))
+    assert (read(files / "map.tif") == mapped).all()
+    p, q = read(files / "p.tif"), read(files / "q.tif")
+    p[:, 10:20, 30:50] = q[:, 10:20, 30:50] = 0
+    assert (p == q).all()
 
 
 @pytest.mark.quick

@@ -327,7 +327,7 @@ UNSIGNED = [
 ]
 
 
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", [pytest.param(FORMATS[0], marks=pytest.mark.quick), *FORMATS[1:]])
 def test_samples_without_a_value(tmp_path, format):
     table = [(*row[:4], row[3]) for row in INVALID] + UNSIGNED
     for k, (kind, attributes, none, some, meant) in enumerate(table):

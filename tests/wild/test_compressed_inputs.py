@@ -63,7 +63,7 @@ def copied(path, *options):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("codec", [pytest.param(CODECS[0], marks=pytest.mark.quick), *CODECS[1:]])
 def test_values(tmp_path, codec, layout):
     """Every codec is combined with every layout, and each combination with half of the types, so each type occurs with
     all codecs and layouts."""

@@ -264,6 +264,7 @@ def close(found, values):
     assert found["folds"] == len(values)
 
 
+@pytest.mark.quick
 def test_mean_and_spread_over_folds(tmp_path):
     pairs = write_folds(tmp_path, 4)
     want = [figures(*p) for p in pairs]

@@ -111,6 +111,15 @@ def test_wavelengths(tmp_path, habit, value):
     assert warnings(path) == ""
 
 
+def test_widths_have_the_unit_of_the_wavelengths(tmp_path):
+    """Without a stated unit, the wavelengths decide: 9 is a width in nanometres, 0.009 one in micrometres."""
+    for k, factor in enumerate([1, 1e-3]):
+        lists = {key: "{" + ", ".join(f"{factor * value:g}" for value in values) + "}"
+                 for key, values in (("wavelength", NM), ("fwhm", [9, 9, 8, 7]))}
+        seen = facts(write(tmp_path, small(), lists))
+        assert seen["wavelengths_nm"] == pytest.approx(NM) and seen["fwhm_nm"] == pytest.approx([9, 9, 8, 7])
+
+
 @pytest.mark.parametrize("entry", ["N/A", "NA", "", "nan", "unknown", "-", "inf", '"N/A"', "1.2.3"])
 def test_a_wavelength_that_is_no_number_is_unknown(tmp_path, entry):
     path = write(tmp_path, small(), {"wavelength": f"{{450, {entry}, 883.5, 1100}}", "fwhm": f"{{9, {entry}, 8, 7}}",

@@ -547,7 +547,7 @@ def test_files_that_matlab_wrote(tmp_path):
         assert result.code == 1 and words in first_error(result)
 
 
-@pytest.mark.parametrize("writer", WRITERS)
+@pytest.mark.parametrize("writer", [pytest.param(k, marks=[pytest.mark.quick] if k == "scipy" else []) for k in WRITERS])
 def test_bands_in_the_second_place(tmp_path, writer):
     """Band-interleaved by line: the number of wavelengths equals the second dimension."""
     data = numbers()

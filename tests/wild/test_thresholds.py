@@ -117,7 +117,7 @@ def library(path, bands):
     return path
 
 
-@pytest.mark.parametrize("rate", [0.3, 1e-2, 1e-6])
+@pytest.mark.parametrize("rate", [pytest.param(0.3, marks=pytest.mark.quick), 1e-2, 1e-6])
 def test_closed_forms(tmp_path, rate):
     """Beta distributions with a parameter of 1 have tails that are powers."""
     n = 600
