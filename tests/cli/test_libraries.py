@@ -229,10 +229,10 @@ def deleted_in(form, path, spectra):
     if form == "sli":
         return write_sli(path / "d.sli", marked)
     if form == "ignored":
-        marked[1, 4] = -999.5
+        marked[1, 4] = -999.9  # another number in single precision than in the header
         write_sli(path / "d.sli", marked)
         with open(path / "d.hdr", "a") as header:
-            header.write("data ignore value = -999.5\n")
+            header.write("data ignore value = -999.9\n")
         return path / "d.sli"
     if form == "bad band":
         marked[:, 4] = 0.001

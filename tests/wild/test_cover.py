@@ -77,7 +77,7 @@ def sample(folder, place, texts, *options, size=(LINES, SAMPLES), srs="EPSG:3263
     return np.nan_to_num(np.where(np.isnan(a), b, a)), said
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", [pytest.param(k, marks=[pytest.mark.quick] if k == "north up" else []) for k in PLACES])
 def test_shares_are_areas(tmp_path, place):
     place = PLACES[place]
     random = np.random.default_rng(7)

@@ -201,6 +201,7 @@ def test_an_unknown_name(product, tmp_path):
     assert not (tmp_path / "out.tif").exists()
 
 
+@pytest.mark.quick
 def test_a_window(product, tmp_path):
     scene, items = product
     item, expected = next(iter(items.items()))
