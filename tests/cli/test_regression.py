@@ -149,6 +149,7 @@ def snv(x):
 # ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("method", ["plsr", "ridge"])
 def test_choice_nested_estimates_and_members_are_the_references(files, method):
     x, y = samples(files)
@@ -195,6 +196,7 @@ def domain_of(pixels, spread=None):
     return lambda p: np.any([v > limit * (1 + 1e-6) for v, limit in zip(distances(p), limits)], axis=0)
 
 
+@pytest.mark.quick
 def test_map_has_estimates_deviations_and_the_domain(files):
     scene = SCENE.copy()
     scene[:, 0, 0] = 0
@@ -516,6 +518,7 @@ def test_values_that_may_be_fills(files):
     assert "-9999" not in succeed(train("-overwrite", "-table", "table.csv", "-field", "trait", "-members", "0", "model.json")).err
 
 
+@pytest.mark.quick
 def test_mistakes_of_prediction():
     succeed(train("-field", "trait", "-members", "0", *POINTS))
     write_scene("short.img", SCENE[:12], wavelengths=NM[:12])
