@@ -169,10 +169,16 @@ class ForkServers:
             server.end()
         self._free = []
 
+    @staticmethod
+    def current():
+        """Returns true if the executable was linked with the tools of today, or after them."""
+        program = BIN / "hsi_fork_server"
+        return program.exists() and program.stat().st_mtime_ns >= (BIN / "gdal_hsi").stat().st_mtime_ns
+
     @contextlib.contextmanager
     def server(self, environment):
         """Gives a server, or None if the run should begin with exec()."""
-        if "HSI_TEST_EXEC" in os.environ or "LD_PRELOAD" in environment or not (BIN / "hsi_fork_server").exists():
+        if "HSI_TEST_EXEC" in os.environ or "LD_PRELOAD" in environment or not self.current():
             yield None
             return
         environment = {name: str(value) for name, value in environment.items() if name != "PYTEST_CURRENT_TEST"}

@@ -255,9 +255,12 @@ def test_products_in_archives(tmp_path, out, product, kind):
 def test_other_names_and_links(tmp_path, out, product):
     path = getattr(files, product)(tmp_path, VALUES)
     expected = report_of(path, out)[0]["source"]["product"]
+    before = json.loads(succeed(run("gdal_hsi_info", "-json", path)).out)
     for name in ("SCENE.NC", "scene.HE5", "scene", "a scene.H5", "x.tif"):
         path = path.rename(tmp_path / name)
-        assert json.loads(succeed(run("gdal_hsi_info", "-json", path)).out)["product"] == expected, name
+        told = json.loads(succeed(run("gdal_hsi_info", "-json", path)).out)
+        assert told["product"] == expected, name
+        assert {key: told[key] for key in told if before[key] != told[key]}.keys() <= {"path", "driver", "next"}, name
     (out / "link").symlink_to(path)
     assert report_of(out / "link", out)[0]["source"]["product"] == expected
     assert run("gdal_hsi_pca", "-q", "-of", "GTiff", "-overwrite", out / "link", path).code == 2

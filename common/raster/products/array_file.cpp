@@ -242,10 +242,19 @@ Numbers ArrayFile::list(const std::string& name) const {
 }
 
 std::string ArrayFile::text(const std::string& name) const {
-    const auto found = array(name);
+    auto found = array(name);
     if (!found || found->GetTotalElementsCount() != 1 || found->GetDataType().GetClass() != GEDTC_STRING)
         return {};
     const GdalErrors quiet;
+    // The netCDF driver of GDAL 3.6 frees a text without axes before it copies it. With the prefix, the HDF5
+    // driver reads a file of any name.
+    DatasetHandle other;
+    if (found->GetDimensionCount() == 0 && EQUAL(m_driver.c_str(), "netCDF")) {
+        other = open_arrays("HDF5:" + m_path, "HDF5");
+        const auto root = other ? other->GetRootGroup() : nullptr;
+        found = root ? root->OpenMDArrayFromFullname(found->GetFullName()) : nullptr;
+        if (!found) return {};
+    }
     const std::vector<GUInt64> start(found->GetDimensionCount(), 0);
     const std::vector<size_t> count(found->GetDimensionCount(), 1);
     char* text = nullptr;
