@@ -111,6 +111,7 @@ def test_wavelengths(tmp_path, habit, value):
     assert warnings(path) == ""
 
 
+@pytest.mark.quick
 def test_widths_have_the_unit_of_the_wavelengths(tmp_path):
     """Without a stated unit, the wavelengths decide: 9 is a width in nanometres, 0.009 one in micrometres."""
     for k, factor in enumerate([1, 1e-3]):
