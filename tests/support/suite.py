@@ -147,6 +147,8 @@ class ForkServer:
                         streams.unregister(key.fd)
                         os.close(key.fd)
         code = os.waitstatus_to_exitcode(self._answer())
+        if timer.finished.is_set():
+            raise subprocess.TimeoutExpired(words, timeout)
         timer.cancel()
         return code, bytes(outputs[0]), bytes(outputs[1])
 
