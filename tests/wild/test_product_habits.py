@@ -260,7 +260,7 @@ def test_other_names_and_links(tmp_path, out, product):
         path = path.rename(tmp_path / name)
         told = json.loads(succeed(run("gdal_hsi_info", "-json", path)).out)
         assert told["product"] == expected, name
-        assert {key: told[key] for key in told if before[key] != told[key]}.keys() <= {"path", "driver", "next"}, name
+        assert {key for key in told if before[key] != told[key]} <= {"path", "driver", "next"}, name
     (out / "link").symlink_to(path)
     assert report_of(out / "link", out)[0]["source"]["product"] == expected
     assert run("gdal_hsi_pca", "-q", "-of", "GTiff", "-overwrite", out / "link", path).code == 2
