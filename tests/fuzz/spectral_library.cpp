@@ -58,9 +58,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         if (library.bands() == 0) return 0;
         const auto chosen =
             raster::chosen_names(library.names, {"*", "#1", library.names.back()}, "-spectrum");
-        const bool name = std::any_of(library.names.begin(), library.names.end(), [](const auto& text) {
+        const bool name = std::any_of(library.names.begin(), library.names.end(), [](const auto& spectrum) {
             // A name with '*' is found as a name, not as a pattern.
-            return text.find('*') != std::string::npos;
+            return spectrum.find('*') != std::string::npos;
         });
         fuzz::expect(name || raster::selected(library, chosen).spectra.size() == library.spectra.size(),
                      "* takes all");
@@ -68,7 +68,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         // Exceptions are libraries in which the name of a spectrum contains a unit of wavelengths, because
         // the column of this spectrum may be read as wavelengths.
         if (std::any_of(library.names.begin(), library.names.end(),
-                        [](const auto& text) { return !raster::stated_unit(text).empty(); }))
+                        [](const auto& spectrum) { return !raster::stated_unit(spectrum).empty(); }))
             return 0;
         const std::string out = "/vsimem/out.csv";
         raster::write_spectral_library({"-spectra", out, true, nullptr}, library, "");
