@@ -3,6 +3,7 @@
 
 #include "core/counted.h"
 #include "core/error.h"
+#include "raster/gdal_errors.h"
 #include "raster/io/file_system.h"
 #include "raster/io/remote_file.h"
 #include "raster/regular_file.h"
