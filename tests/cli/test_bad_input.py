@@ -2,6 +2,7 @@
 """The response of a raster tool to bad input: the exit code, the first line, and that files are neither left, changed
 nor lost. The table is that in the documentation of the command line."""
 
+import functools
 import json
 import os
 import pathlib
@@ -13,23 +14,15 @@ import numpy as np
 import pytest
 from osgeo import gdal
 
-from conftest import (BIN, PATIENCE, assert_untouched, cube, first_error, open_band, read, run, spp, start, succeed, wait_for,
-                      write_scene)
+from conftest import (BIN, PATIENCE, assert_untouched, cube, first_error, open_band, read, refuse, run, spp, start,
+                      succeed, wait_for, write_scene)
 
 pytestmark = pytest.mark.quick
 
 BIG = (600, 400, 60)  # samples, lines, bands: 58 MB in single precision, a second of work
 
 
-def refuse(code, says, *args, folders=(), **kwargs):
-    """Checks that the tool refuses, names the reason in its first line, and leaves the folders unchanged."""
-    with assert_untouched(*folders):
-        result = spp(*args, **kwargs)
-    message = first_error(result)
-    assert result.code == code, f"exit code {result.code}: {result.err}"
-    for part in [says] if isinstance(says, str) else says:
-        assert part in message, message
-    return result
+refuse_spp = functools.partial(refuse, by=spp)
 
 
 @pytest.fixture(scope="session")
@@ -42,23 +35,23 @@ def big_scene(tmp_path_factory):
 # --- src --------------------------------------------------------------------------------------------------------------
 
 def test_missing_source(out):
-    refuse(1, "/no/such/scene.img", "/no/such/scene.img", out / "out.tif", folders=[out])
+    refuse_spp(1, "/no/such/scene.img", "/no/such/scene.img", out / "out.tif", untouched=[out])
 
 
 def test_source_that_is_no_raster(tmp_path, out):
     text = tmp_path / "notes.txt"
     text.write_text("not a raster\n" * 100)
-    refuse(1, str(text), text, out / "out.tif", folders=[out])
+    refuse_spp(1, str(text), text, out / "out.tif", untouched=[out])
 
 
 def test_source_that_is_empty(tmp_path, out):
     empty = tmp_path / "empty.tif"
     empty.touch()
-    refuse(1, str(empty), empty, out / "out.tif", folders=[out])
+    refuse_spp(1, str(empty), empty, out / "out.tif", untouched=[out])
 
 
 def test_hdf5_says_nothing_before_us(tmp_path, out):
-    """The library prints failures to stderr itself, with one switch per thread; refuse() requires our line to come
+    """The library prints failures to stderr itself, with one switch per thread; refuse_spp() requires our line to come
     first."""
     h5py = pytest.importorskip("h5py")
     path = tmp_path / "scene.h5"
@@ -66,12 +59,12 @@ def test_hdf5_says_nothing_before_us(tmp_path, out):
         values = np.random.default_rng(1).random((60, 100, 120)).astype(np.float32)
         file.create_dataset("cube", data=values, chunks=(60, 10, 120), compression="gzip")
     name = f'HDF5:"{path}"://cube'
-    refuse(1, "missing", f'HDF5:"{tmp_path / "missing.h5"}"://cube', out / "out.tif", folders=[out])
+    refuse_spp(1, "missing", f'HDF5:"{tmp_path / "missing.h5"}"://cube', out / "out.tif", untouched=[out])
     damaged = bytearray(path.read_bytes())
     middle = len(damaged) // 2
     damaged[middle:middle + 2000] = bytes(b ^ 255 for b in damaged[middle:middle + 2000])
     path.write_bytes(damaged)
-    result = refuse(1, "cannot read", "-threads", "3", name, out / "out.tif", folders=[out])
+    result = refuse_spp(1, "cannot read", "-threads", "3", name, out / "out.tif", untouched=[out])
     assert "HDF5-DIAG" not in result.err
 
 
@@ -79,86 +72,86 @@ def test_source_without_read_permission(tmp_path, out, scene):
     if os.geteuid() == 0:
         pytest.skip("root may read everything")
     pathlib.Path(scene).chmod(0)
-    refuse(1, scene, scene, out / "out.tif", folders=[out])
+    refuse_spp(1, scene, scene, out / "out.tif", untouched=[out])
 
 
 def test_source_without_bands(tmp_path, out):
     # A container of subdatasets has no bands.
     vrt = tmp_path / "none.vrt"
     vrt.write_text('<VRTDataset rasterXSize="10" rasterYSize="10"></VRTDataset>')
-    refuse(1, [str(vrt), "band"], vrt, out / "out.tif", folders=[out])
+    refuse_spp(1, [str(vrt), "band"], vrt, out / "out.tif", untouched=[out])
 
 
 def test_complex_source(tmp_path, out):
     path = str(tmp_path / "complex.tif")
     gdal.GetDriverByName("GTiff").Create(path, 10, 10, 3, gdal.GDT_CFloat32)
-    refuse(1, [path, "CFloat32"], path, out / "out.tif", folders=[out])
+    refuse_spp(1, [path, "CFloat32"], path, out / "out.tif", untouched=[out])
 
 
 def test_wrong_input_driver(scene, out):
-    refuse(1, scene, "-if", "GTiff", scene, out / "out.tif", folders=[out])
+    refuse_spp(1, scene, "-if", "GTiff", scene, out / "out.tif", untouched=[out])
 
 
 # --- options that do not fit the scene ----------------------------------------------------------------------------------
 
 def test_one_band_is_no_spectrum(tmp_path, out):
     path = write_scene(tmp_path / "one.img", cube(bands=1))
-    refuse(2, ["-b", "2"], path, out / "out.tif", folders=[out])
+    refuse_spp(2, ["-b", "2"], path, out / "out.tif", untouched=[out])
 
 
 def test_one_band_asked_for(scene, out):
-    refuse(2, ["-b", "2"], "-b", 3, scene, out / "out.tif", folders=[out])
+    refuse_spp(2, ["-b", "2"], "-b", 3, scene, out / "out.tif", untouched=[out])
 
 
 @pytest.mark.parametrize("path", ["/vsimem/x.tif", "/vsigzip//vsimem/x.img", "/vsizip/vsimem/a.zip/x.img"])
 def test_an_output_that_ends_with_the_process(scene, out, path):
     """GDAL's memory belongs to the process, even if another file system of GDAL's wraps it."""
-    refuse(2, ["dst", path, "memory of this process"], scene, path, folders=[out])
-    refuse(2, ["dst", path], "-dry-run", scene, path, folders=[out])
-    refuse(2, ["-alpha", path], "-alpha", path, scene, out / "y.tif", folders=[out])
-    refuse(2, ["-report", path], "-report", path, scene, out / "y.tif", folders=[out])
+    refuse_spp(2, ["dst", path, "memory of this process"], scene, path, untouched=[out])
+    refuse_spp(2, ["dst", path], "-dry-run", scene, path, untouched=[out])
+    refuse_spp(2, ["-alpha", path], "-alpha", path, scene, out / "y.tif", untouched=[out])
+    refuse_spp(2, ["-report", path], "-report", path, scene, out / "y.tif", untouched=[out])
 
 
 @pytest.mark.parametrize("ws", ["4", "1", "0", "-3", "65", "3.5", "five", ""])
 def test_window_size_that_is_none(scene, out, ws):
-    result = refuse(2, "-ws", "-ws", ws, scene, out / "out.tif", folders=[out])
+    result = refuse_spp(2, "-ws", "-ws", ws, scene, out / "out.tif", untouched=[out])
     if ws.lstrip("-").isdigit():
         assert "3 to 63" in result.err
 
 
 def test_window_larger_than_the_scene(tmp_path, out):
     path = write_scene(tmp_path / "small.img", cube(10, 8, 4))
-    result = refuse(2, ["-ws", "10x8"], "-ws", 11, path, out / "out.tif", folders=[out])
+    result = refuse_spp(2, ["-ws", "10x8"], "-ws", 11, path, out / "out.tif", untouched=[out])
     assert "3 to 9" in result.err
 
 
 @pytest.mark.parametrize("bands", ["13", "0", "1-13", "x", "3-2", "2,2"])
 def test_bands_that_are_not_there(scene, out, bands):
-    refuse(2, "-b", "-b", bands, scene, out / "out.tif", folders=[out])
+    refuse_spp(2, "-b", "-b", bands, scene, out / "out.tif", untouched=[out])
 
 
 def test_band_that_is_not_there_names_the_range(scene, out):
-    result = refuse(2, "-b", "-b", "13", scene, out / "out.tif", folders=[out])
+    result = refuse_spp(2, "-b", "-b", "13", scene, out / "out.tif", untouched=[out])
     assert "12" in result.err
 
 
 @pytest.mark.parametrize("window", [(0, 0, 41, 10), (40, 0, 1, 1), (30, 25, 5, 6), (-1, 0, 5, 5), (0, 0, 0, 5)])
 def test_window_outside_the_scene(scene, out, window):
-    refuse(2, "-srcwin", "-srcwin", *window, scene, out / "out.tif", folders=[out])
+    refuse_spp(2, "-srcwin", "-srcwin", *window, scene, out / "out.tif", untouched=[out])
 
 
 def test_unknown_option(scene, out):
-    result = refuse(2, "-windowsize", "-windowsize", 5, scene, out / "out.tif", folders=[out])
+    result = refuse_spp(2, "-windowsize", "-windowsize", 5, scene, out / "out.tif", untouched=[out])
     assert "gdal_hsi_spp --help" in result.err
 
 
 def test_tile_that_does_not_fit_into_memory(scene, out):
-    refuse(2, "-tile", "-tile", 40, 30, "-memory", "128kB", scene, out / "out.tif", folders=[out])
+    refuse_spp(2, "-tile", "-tile", 40, 30, "-memory", "128kB", scene, out / "out.tif", untouched=[out])
 
 
 def test_memory_that_is_too_small(tmp_path, out):
     path = write_scene(tmp_path / "wide.img", cube(30, 30, 500))
-    result = refuse(1, "-memory", "-memory", "100kB", "-ws", 15, path, out / "out.tif", folders=[out])
+    result = refuse_spp(1, "-memory", "-memory", "100kB", "-ws", 15, path, out / "out.tif", untouched=[out])
     assert "MB" in result.err or "kB" in result.err
 
 
@@ -180,7 +173,7 @@ def test_gpu_that_is_not_there(scene, out, tmp_path, tool):
 @pytest.mark.parametrize("value", [-9999, np.nan, 0, np.inf])
 def test_no_valid_pixel(tmp_path, out, value):
     path = write_scene(tmp_path / "void.img", np.full((4, 10, 12), value), nodata=-9999)
-    refuse(1, [path, "valid"], path, out / "out.tif", folders=[out])
+    refuse_spp(1, [path, "valid"], path, out / "out.tif", untouched=[out])
 
 
 def test_no_pixel_has_all_bands(tmp_path, out):
@@ -188,7 +181,7 @@ def test_no_pixel_has_all_bands(tmp_path, out):
     data[0, :, :5] = -9999
     data[1, :, 5:] = -9999
     path = write_scene(tmp_path / "halves.img", data, nodata=-9999)
-    refuse(1, [path, "valid"], path, out / "out.tif", folders=[out])
+    refuse_spp(1, [path, "valid"], path, out / "out.tif", untouched=[out])
 
 
 def test_infinite_values_are_counted(tmp_path, out):
@@ -205,7 +198,7 @@ def test_infinite_values_are_counted(tmp_path, out):
 
 def test_existing_destination(scene, out):
     (out / "out.tif").write_text("precious")
-    result = refuse(1, "out.tif", scene, out / "out.tif", folders=[out])
+    result = refuse_spp(1, "out.tif", scene, out / "out.tif", untouched=[out])
     assert "-overwrite" in result.err
 
 
@@ -221,7 +214,7 @@ def test_overwrite_replaces_it_when_done(scene, out):
 
 def test_existing_side_output(scene, out):
     (out / "alpha.tif").write_text("precious")
-    refuse(1, "alpha.tif", "-alpha", out / "alpha.tif", scene, out / "out.tif", folders=[out])
+    refuse_spp(1, "alpha.tif", "-alpha", out / "alpha.tif", scene, out / "out.tif", untouched=[out])
 
 
 @pytest.mark.parametrize("name, options", [("out.dat", ["-of", "ENVI"]), ("out.tif", []), ("out.img", ["-of", "HFA"])])
@@ -239,7 +232,7 @@ def test_overwriting_again_keeps_the_side_files(tmp_path, scene, out, name, opti
 def test_failing_overwrite_keeps_the_old_one(tmp_path, scene, out):
     succeed(spp("-q", scene, out / "out.tif"))
     void = write_scene(tmp_path / "void.img", np.full((4, 10, 12), np.nan))
-    refuse(1, "valid", "-overwrite", void, out / "out.tif", folders=[out])
+    refuse_spp(1, "valid", "-overwrite", void, out / "out.tif", untouched=[out])
 
 
 def test_destination_is_the_source(scene):
@@ -254,21 +247,21 @@ def test_destination_is_the_source(scene):
 
 
 def test_same_file_for_two_outputs(scene, out):
-    refuse(2, "out.tif", "-alpha", out / "out.tif", scene, out / "out.tif", folders=[out])
-    refuse(2, "-alpha", "-alpha", out / "a.tif", "-rho", out / "a.tif", scene, out / "out.tif", folders=[out])
+    refuse_spp(2, "out.tif", "-alpha", out / "out.tif", scene, out / "out.tif", untouched=[out])
+    refuse_spp(2, "-alpha", "-alpha", out / "a.tif", "-rho", out / "a.tif", scene, out / "out.tif", untouched=[out])
 
 
 def test_unknown_extension_and_format(scene, out):
-    result = refuse(2, "nosuchext", scene, out / "out.nosuchext", folders=[out])
+    result = refuse_spp(2, "nosuchext", scene, out / "out.nosuchext", untouched=[out])
     assert "-of" in result.err
-    refuse(2, "NoSuchDriver", "-of", "NoSuchDriver", scene, out / "out.tif", folders=[out])
+    refuse_spp(2, "NoSuchDriver", "-of", "NoSuchDriver", scene, out / "out.tif", untouched=[out])
 
 
 def test_format_that_cannot_hold_it(tmp_path, out):
     path = write_scene(tmp_path / "in.img", cube(bands=12))
-    refuse(2, "JPEG", "-of", "JPEG", "-ot", "Byte", path, out / "out.jpg", folders=[out])  # bands
+    refuse_spp(2, "JPEG", "-of", "JPEG", "-ot", "Byte", path, out / "out.jpg", untouched=[out])  # bands
     few = write_scene(tmp_path / "few.img", cube(bands=3))
-    refuse(2, ["PNG", "Float32"], "-of", "PNG", few, out / "out.png", folders=[out])  # type
+    refuse_spp(2, ["PNG", "Float32"], "-of", "PNG", few, out / "out.png", untouched=[out])  # type
 
 
 def test_creation_option_that_is_wrong(scene, out):
@@ -279,7 +272,7 @@ def test_creation_option_that_is_wrong(scene, out):
 
 
 def test_missing_folder(scene, out):
-    refuse(1, "nosuch", scene, out / "nosuch" / "out.tif", folders=[out])
+    refuse_spp(1, "nosuch", scene, out / "nosuch" / "out.tif", untouched=[out])
 
 
 def test_folder_as_destination(scene, out):
@@ -294,7 +287,7 @@ def test_folder_without_permission(scene, out):
     if os.geteuid() == 0:
         pytest.skip("root may write everywhere (test_folder_that_cannot_be_written has a folder that takes no file)")
     out.chmod(0o555)
-    refuse(1, "out.tif", scene, out / "out.tif", folders=[out])
+    refuse_spp(1, "out.tif", scene, out / "out.tif", untouched=[out])
 
 
 @pytest.mark.skipif(not os.access("/proc", os.R_OK), reason="no /proc")
@@ -306,7 +299,7 @@ def test_folder_that_cannot_be_written(scene):
 
 
 def test_report_that_cannot_be_written(scene, out):
-    refuse(1, "nosuch", "-report", out / "nosuch" / "run.json", scene, out / "out.tif", folders=[out])
+    refuse_spp(1, "nosuch", "-report", out / "nosuch" / "run.json", scene, out / "out.tif", untouched=[out])
 
 
 # --- in the middle -----------------------------------------------------------------------------------------------------
@@ -322,16 +315,16 @@ def cut_header(scene, lines):
 def test_envi_header_without_a_field(scene, out, key):
     # GDAL assumes Byte and BSQ if they are missing.
     cut_header(scene, [key])
-    refuse(1, [scene, key], scene, out / "out.tif", folders=[out])
+    refuse_spp(1, [scene, key], scene, out / "out.tif", untouched=[out])
 
 
 def test_envi_header_that_ends_early(scene, out):
     header = pathlib.Path(scene).with_suffix(".hdr")
     text = header.read_text()
     header.write_text(text[:text.index("data type")])
-    refuse(1, [scene, "'data type', 'interleave'"], scene, out / "out.tif", folders=[out])
+    refuse_spp(1, [scene, "'data type', 'interleave'"], scene, out / "out.tif", untouched=[out])
     header.write_text(text[:text.index("fwhm = {") + 20])
-    refuse(1, [scene, "ends within 'fwhm'"], scene, out / "out.tif", folders=[out])
+    refuse_spp(1, [scene, "ends within 'fwhm'"], scene, out / "out.tif", untouched=[out])
 
 
 @pytest.mark.parametrize("key", ["wavelength", "fwhm", "bbl", "data gain values", "data offset values",
@@ -389,7 +382,7 @@ def test_raw_file_that_is_longer_than_its_header_says(tmp_path, out, change, int
     text = header.read_text()
     assert change[0] in text
     header.write_text(text.replace(*change))
-    refuse(1, [scene, "has 57600 bytes"], scene, out / "out.tif", folders=[out])
+    refuse_spp(1, [scene, "has 57600 bytes"], scene, out / "out.tif", untouched=[out])
 
 
 def test_raw_file_with_a_little_behind_it(scene, out):
@@ -403,7 +396,7 @@ def test_truncated_raw_file(tmp_path, out, scene):
     size = pathlib.Path(scene).stat().st_size
     os.truncate(scene, size // 2)
     (out / "out.tif").write_text("precious")
-    result = refuse(1, scene, "-overwrite", "-tile", 16, 16, scene, out / "out.tif", folders=[out, folder])
+    result = refuse_spp(1, scene, "-overwrite", "-tile", 16, 16, scene, out / "out.tif", untouched=[out, folder])
     assert "0...10...20...30...40...50...60...70...80...90...100" not in result.out
 
 
@@ -412,7 +405,7 @@ def test_truncated_geotiff(tmp_path, out):
     write_scene(path, cube(200, 150, 6), "GTiff")
     # GDAL writes a file's directory at its beginning, so the file still opens.
     os.truncate(path, path.stat().st_size // 2)
-    refuse(1, [str(path), "truncated"], path, out / "out.tif", folders=[out])
+    refuse_spp(1, [str(path), "truncated"], path, out / "out.tif", untouched=[out])
 
 
 def write_compressed(path, compression="DEFLATE"):
@@ -440,8 +433,8 @@ def test_damaged_compressed_tile(tmp_path, out, compression, cut, old):
     if old:
         (out / "out.tif").write_text("precious")
     report = tmp_path / "run.json"
-    result = refuse(1, ["tile at", "line"], "-overwrite", "-tile", 64, 64, "-report", report, path, out / "out.tif",
-                    folders=[out])
+    result = refuse_spp(1, ["tile at", "line"], "-overwrite", "-tile", 64, 64, "-report", report, path, out / "out.tif",
+                    untouched=[out])
     assert "100 - done" not in result.out
     assert json.loads(report.read_text())["error"]["message"] == first_error(result)
 
@@ -577,4 +570,4 @@ def test_an_interleave_that_is_none(word, scene, tmp_path, out):
     text = header.read_text()
     assert "interleave = bsq" in text.lower()
     header.write_text(text.replace("interleave = bsq", "interleave = " + word))
-    refuse(1, "interleave", path, out / "out.tif", folders=[out])
+    refuse_spp(1, "interleave", path, out / "out.tif", untouched=[out])

@@ -3,6 +3,7 @@
 formats that keep fewer bands, and names that are not files. tests/raster/output_format_test.cpp tests every driver."""
 
 import contextlib
+import functools
 import itertools
 import json
 import pathlib
@@ -12,7 +13,8 @@ import numpy as np
 import pytest
 from osgeo import gdal, ogr, osr
 
-from conftest import PLUGINS, assert_untouched, cube, envi_header, first_error, open_band, read, run, spp, succeed, write_scene
+from conftest import (PLUGINS, assert_untouched, cube, envi_header, first_error, open_band, read, refuse, run, spp,
+                      succeed, write_scene)
 
 
 def pca(*args, **kwargs):
@@ -173,24 +175,17 @@ def test_a_connection_is_no_destination(scene, tmp_path, name):
 
 def test_a_database_driver_is_refused(scene, out):
     has_driver("PostgreSQL")
-    with assert_untouched(out):
-        result = run("gdal_hsi_atdca", "-device", "cpu", "-t", 3, "-of", "PostgreSQL", scene, out / "t")
-    assert result.code == 2 and "into files" in first_error(result)
+    refuse(2, "into files", "gdal_hsi_atdca", "-device", "cpu", "-t", 3, "-of", "PostgreSQL", scene, out / "t", untouched=[out])
 
 
 def test_a_header_is_no_destination(scene, out):
-    with assert_untouched(out):
-        result = spp(scene, out / "y.hdr")
-    assert result.code == 2 and "header" in first_error(result)
+    refuse(2, "header", scene, out / "y.hdr", untouched=[out], by=spp)
 
 
 # --- Files that an output would remove
 # -----------------------------------------------------------------------------------
 
-def refuse(code, says, *args, folder):
-    with assert_untouched(folder):
-        result = spp(*args)
-    assert result.code == code and says in first_error(result), result
+refuse_spp = functools.partial(refuse, by=spp)
 
 
 def test_a_folder_is_no_zarr_file_to_be_replaced(scene, tmp_path):
@@ -201,11 +196,11 @@ def test_a_folder_is_no_zarr_file_to_be_replaced(scene, tmp_path):
     gdal.Translate(str(inside), scene, format="ENVI")
     (folder / "notes.txt").write_text("notes")
     (tmp_path / "link").symlink_to(folder)
-    refuse(1, "is a folder", "-overwrite", "-of", "Zarr", scene, folder, folder=tmp_path)
-    refuse(1, "is a folder", "-overwrite", "-of", "Zarr", scene, tmp_path / "link", folder=tmp_path)
-    refuse(2, "would overwrite", "-overwrite", "-of", "Zarr", inside, folder, folder=tmp_path)
+    refuse_spp(1, "is a folder", "-overwrite", "-of", "Zarr", scene, folder, untouched=[tmp_path])
+    refuse_spp(1, "is a folder", "-overwrite", "-of", "Zarr", scene, tmp_path / "link", untouched=[tmp_path])
+    refuse_spp(2, "would overwrite", "-overwrite", "-of", "Zarr", inside, folder, untouched=[tmp_path])
     (folder / ".zgroup").write_text('{"zarr_format": 2}')  # this does not make it a Zarr store
-    refuse(1, "is a folder", "-overwrite", "-of", "Zarr", scene, folder, folder=tmp_path)
+    refuse_spp(1, "is a folder", "-overwrite", "-of", "Zarr", scene, folder, untouched=[tmp_path])
 
 
 def test_nothing_in_a_zarr_source_is_replaced(tmp_path):
@@ -230,14 +225,14 @@ def test_creation_options_name_no_files(driver, option, scene, out):
     has_driver(driver)
     target = out / "precious.tif"
     gdal.Translate(str(target), scene)
-    refuse(2, "-co", "-of", driver, "-co", "%s=%s" % (option, target), target, out / "q.out", folder=out)
+    refuse_spp(2, "-co", "-of", driver, "-co", "%s=%s" % (option, target), target, out / "q.out", untouched=[out])
 
 
 @pytest.mark.parametrize("suffix", [".aux.xml", ".ovr", ".msk"])
 def test_side_files_of_an_output_that_is_gone(suffix, scene, out):
     side = out / ("x.tif" + suffix)
     side.write_text("<PAMDataset/>" if suffix == ".aux.xml" else "old")
-    refuse(1, "already exists", scene, out / "x.tif", folder=out)
+    refuse_spp(1, "already exists", scene, out / "x.tif", untouched=[out])
     succeed(spp("-q", "-overwrite", scene, out / "x.tif"))
     assert not side.exists() or side.read_bytes()[:13] != b"<PAMDataset/>" and side.read_bytes() != b"old"
 
@@ -585,15 +580,11 @@ def test_netcdf_turns_no_lines_over(tmp_path, out):
     has_driver("netCDF")
     scene = write_scene(tmp_path / "s.img", cube(), geotransform=(500000, 20, 0, 4480000, 0, 20))
     for bands in (1, 3):
-        with assert_untouched(out):
-            result = run("gdal_hsi_pca", "-q", "-nc", bands, scene, out / "y.nc")
-        assert result.code == 2 and "here they run from south to north" in first_error(result), result.err
+        refuse(2, "here they run from south to north", "gdal_hsi_pca", "-q", "-nc", bands, scene, out / "y.nc", untouched=[out])
 
 
 def test_a_stream_is_no_file(scene, out):
-    with assert_untouched(out):
-        result = spp("-co", "STREAMABLE_OUTPUT=YES", scene, out / "y.tif")
-    assert result.code == 2 and "which is not written as a stream" in first_error(result), result.err
+    refuse(2, "which is not written as a stream", "-co", "STREAMABLE_OUTPUT=YES", scene, out / "y.tif", untouched=[out], by=spp)
     succeed(spp("-co", "STREAMABLE_OUTPUT=NO", scene, out / "y.tif"))
 
 
@@ -641,9 +632,7 @@ def test_what_lies_beside_a_link_is_someones(tmp_path, out):
     (tmp_path / "far").mkdir()
     (out / "y.dat").symlink_to("../far/real.dat")
     write_scene(out / "y.img", cube())
-    with assert_untouched(out):
-        result = run("gdal_hsi_spp", "-q", "-overwrite", scene, out / "y.dat")
-    assert result.code == 1 and "is the header of" in first_error(result), result.err
+    refuse(1, "is the header of", "gdal_hsi_spp", "-q", "-overwrite", scene, out / "y.dat", untouched=[out])
     for file in ("y.img", "y.hdr"):
         (out / file).unlink()
     (out / "y.hdr").write_text("ENVI\n")

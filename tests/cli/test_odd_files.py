@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from osgeo import gdal, ogr, osr
 
-from conftest import PLUGINS, assert_untouched, cube, envi_header, first_error, open_band, read, run, succeed, write_scene
+from conftest import (PLUGINS, assert_untouched, cube, envi_header, first_error, open_band, read, refuse, run, succeed,
+                      write_scene)
 
 def read_virtual(path):
     """Returns the values that another process reads from a VRT through the plugin."""
@@ -37,9 +38,7 @@ def test_wavelengths_of_a_wrong_list_are_nowhere(tmp_path, out):
     """GDAL's ENVI driver distributes a list that is too short or too long among the bands."""
     scene = write_scene(tmp_path / "s.img", cube(), wavelengths=NM)
     rewrite(scene, wavelength="{" + ", ".join(str(w) for w in NM[:11]) + "}")
-    with assert_untouched(out):
-        result = run("gdal_hsi_spp", "-b", "400-700nm", scene, out / "o.tif")
-    assert result.code == 1 and "has no wavelengths" in first_error(result), result.err
+    refuse(1, "has no wavelengths", "gdal_hsi_spp", "-b", "400-700nm", scene, out / "o.tif", untouched=[out])
     for name, options in (("o.tif", []), ("o.img", ["-of", "ENVI"]), ("eleven.img", ["-of", "ENVI", "-b", "1-11"])):
         succeed(run("gdal_hsi_spp", "-q", scene, out / name, *options))
         dataset = gdal.Open(str(out / name))
@@ -69,9 +68,7 @@ def test_nodata_that_is_no_number(tmp_path, out, value):
 def test_byte_order_that_is_none(tmp_path, out, order):
     scene = write_scene(tmp_path / "s.img", cube())
     rewrite(scene, byte_order=order)
-    with assert_untouched(out):
-        result = run("gdal_hsi_spp", scene, out / "o.tif")
-    assert result.code == 1 and f"byte order = {order}, which is invalid" in first_error(result), result.err
+    refuse(1, f"byte order = {order}, which is invalid", "gdal_hsi_spp", scene, out / "o.tif", untouched=[out])
 
 
 @pytest.mark.skipif(int(gdal.VersionInfo()) >= 3070000, reason="this GDAL has a type for signed bytes")
@@ -80,9 +77,7 @@ def test_signed_bytes(tmp_path, out):
     dataset = gdal.GetDriverByName("GTiff").Create(str(scene), 9, 8, 5, gdal.GDT_Byte, ["PIXELTYPE=SIGNEDBYTE"])
     dataset.WriteRaster(0, 0, 9, 8, np.random.default_rng(1).integers(-100, 100, (5, 8, 9)).astype("i1").tobytes())
     dataset = None
-    with assert_untouched(out):
-        result = run("gdal_hsi_spp", scene, out / "o.tif")
-    assert result.code == 1 and "has signed bytes" in first_error(result), result.err
+    refuse(1, "has signed bytes", "gdal_hsi_spp", scene, out / "o.tif", untouched=[out])
 
 
 def four_bytes(path, seed=2):
@@ -158,9 +153,7 @@ def test_data_of_others_under_the_name_of_a_companion(tmp_path, out, made):
         write_scene(out / other, cube(), options=["SUFFIX=ADD"] if other == "t" else [])
     tool = ["gdal_hsi_pca", "-nc", 2] if made == "t.ers" else ["gdal_hsi_atdca", "-t", 3]
     for options in ([], ["-overwrite"]):
-        with assert_untouched(out):
-            result = run(*tool, "-q", *options, scene, out / made)
-        assert result.code == 1 and str(out / other) in first_error(result), result.err
+        refuse(1, str(out / other), *tool, "-q", *options, scene, out / made, untouched=[out])
     for file in out.iterdir():
         file.unlink()
     succeed(run(*tool, "-q", scene, out / made))
@@ -184,9 +177,7 @@ def test_alpha_of_a_virtual_output_is_nobody_elses(tmp_path, out):
 def test_empty_names_of_files(tmp_path, out, words):
     """For example, an unset variable in a script."""
     scene = write_scene(tmp_path / "s.img", cube())
-    with assert_untouched(out):
-        result = run("gdal_hsi_spp", *words, scene, out / "o.tif")
-    assert result.code == 2 and f"{words[0]} is empty" in first_error(result), result.err
+    refuse(2, f"{words[0]} is empty", "gdal_hsi_spp", *words, scene, out / "o.tif", untouched=[out])
 
 
 @pytest.mark.parametrize("end", ["qix", "sbn", "sbx", "qpj"])
@@ -194,9 +185,7 @@ def test_index_of_a_shapefile_that_is_gone(tmp_path, out, end):
     """It would be used for the new points."""
     scene = write_scene(tmp_path / "s.img", cube())
     (out / f"t.{end}").write_text("of other points")
-    with assert_untouched(out):
-        result = run("gdal_hsi_atdca", "-t", 3, scene, out / "t.shp")
-    assert result.code == 1 and f"t.{end}'" in first_error(result), result.err
+    refuse(1, f"t.{end}'", "gdal_hsi_atdca", "-t", 3, scene, out / "t.shp", untouched=[out])
     succeed(run("gdal_hsi_atdca", "-t", 3, "-overwrite", scene, out / "t.shp"))
     assert (out / "t.shp").exists() and not (out / f"t.{end}").exists()
 
@@ -219,9 +208,8 @@ def test_class_names_with_the_separators_of_envi(tmp_path, out):
 def test_thresholds_that_decide_nothing(tmp_path, out, threshold):
     """A comparison with nan is never true; infinity would select nothing or everything."""
     scene = write_scene(tmp_path / "s.img", cube())
-    with assert_untouched(out):
-        result = run("gdal_hsi_detect", "-method", "rx", scene, out / "o.tif", "-map", out / "m.tif", "-threshold", threshold)
-    assert result.code == 2 and f"-threshold: '{threshold}' is not a " in first_error(result), result.err
+    refuse(2, f"-threshold: '{threshold}' is not a ", "gdal_hsi_detect", "-method", "rx", scene, out / "o.tif", "-map", out / "m.tif", "-threshold", threshold,
+           untouched=[out])
 
 
 def test_points_of_a_scene_that_others_place(tmp_path, out):
@@ -283,6 +271,4 @@ def test_models_count_pixels_without_a_value(models, out, tool):
     assert json.loads((out / "r.json").read_text())["invalid_pixels"] == 7
     data[5] = np.nan
     empty = write_scene(models / "empty.img", data, wavelengths=NM)
-    with assert_untouched(out):
-        result = run(f"gdal_hsi_{tool}", "-q", "-apply", models / f"{tool}.json", *words, empty, *none, out / "e.tif")
-    assert result.code == 1 and "no pixel is valid" in first_error(result), result.err
+    refuse(1, "no pixel is valid", f"gdal_hsi_{tool}", "-q", "-apply", models / f"{tool}.json", *words, empty, *none, out / "e.tif", untouched=[out])

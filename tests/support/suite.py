@@ -241,6 +241,18 @@ def first_error(result):
     return line[len("ERROR: "):]
 
 
+def refuse(code, says, *words, untouched=(), by=run, **kwargs):
+    """Checks that a tool refuses with this exit code, that the first line of stderr is an error which contains says (a
+    text or several), and that the folders stay unchanged. by() runs the words. Returns the result."""
+    with assert_untouched(*untouched):
+        result = by(*words, **kwargs)
+    message = first_error(result)
+    assert result.code == code, f"exit code {result.code}: {result.err}"
+    for part in [says] if isinstance(says, str) else says:
+        assert part in message, message
+    return result
+
+
 def snapshot(folder):
     """Returns every file below the folder with its contents and its time of change."""
     facts = {}

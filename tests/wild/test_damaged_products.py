@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from conftest import ROOT, assert_untouched, cube, first_error, run, succeed, write_scene
+from conftest import ROOT, cube, first_error, refuse, run, succeed, write_scene
 
 sys.path.insert(0, str(ROOT / "tests" / "cli"))
 import product_files  # noqa: E402
@@ -40,9 +40,7 @@ def test_a_damaged_list_of_members_is_an_error(tmp_path, out, tool, at):
     path = emit_with_a_damaged_list(tmp_path, at)
     arguments = [out / "x.tif"] if tool == "gdal_hsi_pca" else []
     for name in (path, f'HDF5:"{path}"://reflectance'):
-        with assert_untouched(tmp_path):
-            result = run(tool, "-q", name, *arguments)
-        assert result.code == 1 and str(path) in first_error(result), result.err
+        refuse(1, str(path), tool, "-q", name, *arguments, untouched=[tmp_path])
 
 
 def test_a_damaged_file_as_labels_and_as_an_old_output(tmp_path, out):
@@ -107,9 +105,7 @@ def test_classic_netcdf_that_ends_early(tmp_path, out, form, records):
     for length in (len(whole) - padding - 1, len(whole) - 500, len(whole) // 2):
         path.write_bytes(whole[:length])
         for name in names:
-            with assert_untouched(out):
-                result = run("gdal_hsi_spp", "-q", "-device", "cpu", name, out / "out.tif")
-            assert result.code == 1 and "the rest is missing" in first_error(result), (length, result.err)
+            refuse(1, "the rest is missing", "gdal_hsi_spp", "-q", "-device", "cpu", name, out / "out.tif", untouched=[out])
     path.write_bytes(whole[:len(whole) - padding])
     succeed(run("gdal_hsi_spp", "-q", "-device", "cpu", path, tmp_path / "again.tif"))
     path.write_bytes(whole + b"and more")
@@ -121,8 +117,6 @@ def test_classic_netcdf_without_a_number_of_records(tmp_path, out, form):
     """For a streamed file, the netCDF library assumes wrong dimensions, or does not return."""
     path = damaged(classic_netcdf(tmp_path / "scene.nc", form, True), [(at, 0xff) for at in range(4, 8)])
     for name in (path, f"NETCDF:{path}:cube"):
-        with assert_untouched(out):
-            result = run("gdal_hsi_spp", "-q", "-device", "cpu", name, out / "out.tif")
-        assert result.code == 1 and "does not state its count of records" in first_error(result), result.err
+        refuse(1, "does not state its count of records", "gdal_hsi_spp", "-q", "-device", "cpu", name, out / "out.tif", untouched=[out])
     result = run("gdal_hsi_info", path)
     assert result.code == 1 and "does not state its count of records" in first_error(result), result.err

@@ -10,9 +10,9 @@ import time
 
 import numpy as np
 import pytest
-from conftest import PATIENCE, assert_untouched, cube, envi_header, first_error, run, start, succeed, wait_for, write_scene
+from conftest import (PATIENCE, assert_untouched, cube, envi_header, first_error, refuse, run, start, succeed, wait_for,
+                      write_scene)
 from osgeo import gdal
-
 SAMPLES, LINES, BANDS = 17, 16, 9
 WAVELENGTHS = [450 + 50 * b for b in range(BANDS)]
 FAR = 10 * PATIENCE  # seconds: the end must have another cause
@@ -502,9 +502,7 @@ def test_scenes_that_cannot_grow(line, tmp_path):
     for src, message in (("bsq.img", "interleave = bsq, but a bsq file does not grow"), ("scene.tif", "has no ENVI header"),
                          ("none.img", "has no ENVI header")):
         tool, *words = command("ace", tmp_path / src, tmp_path / "out", line)
-        with assert_untouched(tmp_path):
-            result = run(tool, "-follow", 1, *words)
-        assert result.code == 1 and message in first_error(result), result.err
+        refuse(1, message, tool, "-follow", 1, *words, untouched=[tmp_path])
 
 
 def test_what_is_no_regular_file_is_not_waited_for(line, tmp_path):
@@ -515,9 +513,7 @@ def test_what_is_no_regular_file_is_not_waited_for(line, tmp_path):
     for src in ("fifo.img", "device.img", "folder.img"):
         (tmp_path / src).with_suffix(".hdr").write_text(header)
         tool, *words = command("ace", tmp_path / src, tmp_path / "out", line)
-        with assert_untouched(tmp_path):
-            result = run(tool, "-follow", FAR, *words)
-        assert result.code == 1 and f"{src}' is not a regular file" in first_error(result), result.err
+        refuse(1, f"{src}' is not a regular file", tool, "-follow", FAR, *words, untouched=[tmp_path])
 
 
 @pytest.mark.parametrize("dst, of_either, offline", [
@@ -569,9 +565,7 @@ def test_what_does_not_go_together(line, tmp_path, words, message):
     for name in ("library.csv", "other.stat", "other.img", "other.hdr", "svm.json"):
         shutil.copy(line / name, tmp_path)
     extra = [] if "-follow" in words else ["-follow", 1]
-    with assert_untouched(tmp_path):
-        result = run(words[0], *extra, *words[1:], cwd=tmp_path)
-    assert result.code == 2 and message in first_error(result), result.err
+    refuse(2, message, words[0], *extra, *words[1:], cwd=tmp_path, untouched=[tmp_path])
 
 
 def test_it_goes_with_no_pipeline(line, tmp_path):

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from conftest import assert_untouched, first_error, run, succeed, write_scene
+from conftest import assert_untouched, first_error, refuse, run, succeed, write_scene
 from label_files import (LINES, PLACE, SAMPLES, labels_on, points_of, scene_of, truth, write_features, write_labels)
 from osgeo import gdal, ogr, osr
 
@@ -216,9 +216,8 @@ def test_what_has_an_srs_is_no_pixel_coordinate(tmp_path):
     write_features(tmp_path / "v.gpkg", shapes, CLASS)
     write_features(tmp_path / "v.geojson", shapes, CLASS, "GeoJSON", srs="EPSG:32633")
     for name in ("v.gpkg", "v.geojson"):
-        with assert_untouched(tmp_path):
-            result = run("gdal_hsi_spectra", scene, tmp_path / name, tmp_path / "x.csv")
-        assert result.code == 1 and "the scene has no georeference: the features of" in first_error(result)
+        result = refuse(1, "the scene has no georeference: the features of", "gdal_hsi_spectra", scene, tmp_path / name, tmp_path / "x.csv",
+                        untouched=[tmp_path])
         assert "-pixel-coordinates" in result.err
         assert pixels_of(tmp_path, scene, tmp_path / name, "-pixel-coordinates")[0] == in_squares()
 

@@ -5,10 +5,9 @@ import json
 
 import numpy as np
 import pytest
-from conftest import assert_untouched, first_error, run, succeed
+from conftest import first_error, refuse, run, succeed
 from label_files import LINES, NAMES, PLACE, SAMPLES, centre, labels_on, points_of, truth, write_features, write_labels
 from osgeo import gdal, ogr, osr
-
 CLASS = [("class", ogr.OFTInteger)]
 TEXT = [("class", ogr.OFTString)]
 
@@ -155,9 +154,8 @@ def test_bands_beside_the_numbers(tmp_path):
     got, _ = labels_on(tmp_path, tmp_path / "alpha.tif")
     assert np.array_equal(got, np.where(hidden, np.nan, truth() + 1), equal_nan=True)
     write_labels(tmp_path / "two.tif", planes, options=["ALPHA=NO"])
-    with assert_untouched(tmp_path):
-        result = run("gdal_hsi_sample", tmp_path / "two.tif", tmp_path / "x.tif", tmp_path / "y.tif")
-    assert result.code == 1 and "two.tif' has 2 bands; a raster of labels must have one" in first_error(result)
+    refuse(1, "two.tif' has 2 bands; a raster of labels must have one", "gdal_hsi_sample", tmp_path / "two.tif", tmp_path / "x.tif", tmp_path / "y.tif",
+           untouched=[tmp_path])
 
 
 @pytest.mark.parametrize("driver, name", [("PNG", "p.png"), ("GTiff", "p.tif")])

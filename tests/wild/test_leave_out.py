@@ -5,10 +5,9 @@ import json
 
 import numpy as np
 import pytest
-from conftest import assert_untouched, first_error, open_band, read, run, succeed, write_scene
+from conftest import assert_untouched, first_error, open_band, read, refuse, run, succeed, write_scene
 from label_files import NAMES, PLACE, points_of, scene_of, truth, write_features, write_labels
 from osgeo import gdal, ogr
-
 BOTH = ["labels.tif", "labels.gpkg"]
 NAMED = ["", *NAMES]  # 1 water, 2 forest, 3 soil
 NAMED_MAP = ["Unclassified", "water", "forest"]
@@ -75,9 +74,7 @@ def test_a_map_keeps_the_class_that_the_reference_loses(place):
 @pytest.mark.parametrize("which, missing", [("4", "4"), ("3,Sand", "Sand"), ("03", "03"), ("0", "0"), ("70000", "70000")])
 def test_a_class_that_is_none(place, labels, which, missing):
     arguments = "-leave-out", which, "-like", place / "scene.tif", place / labels, place / "a.tif", place / "b.tif"
-    with assert_untouched(place):
-        result = run("gdal_hsi_sample", *arguments)
-    assert result.code == 2 and f"has no class '{missing}'" in first_error(result)
+    result = refuse(2, f"has no class '{missing}'", "gdal_hsi_sample", *arguments, untouched=[place])
     assert "Its classes: 1 water, 2 forest, 3 soil." in result.err
     with assert_untouched(place):
         judged = run("gdal_hsi_accuracy", "-leave-out", which, place / "wiped.tif", place / labels)
@@ -108,9 +105,7 @@ def test_all_classes_left_out(place, labels):
 
 @pytest.mark.parametrize("text", ["", ",", "1,", "1,,2"])
 def test_no_list_of_classes(place, text):
-    with assert_untouched(place):
-        result = run("gdal_hsi_spectra", "-leave-out", text, place / "scene.tif", place / "labels.tif", place / "s.csv")
-    assert result.code == 2 and "-leave-out" in first_error(result)
+    refuse(2, "-leave-out", "gdal_hsi_spectra", "-leave-out", text, place / "scene.tif", place / "labels.tif", place / "s.csv", untouched=[place])
 
 
 def test_without_labels_it_means_nothing(place):

@@ -7,10 +7,9 @@ import subprocess
 
 import numpy as np
 import pytest
-from conftest import BIN, assert_untouched, first_error, read, run, succeed, write_scene
+from conftest import BIN, assert_untouched, first_error, read, refuse, run, succeed, write_scene
 from label_files import write_labels
 from osgeo import gdal
-
 NM = [450.0, 550.0, 650.0, 850.0]
 
 
@@ -66,9 +65,8 @@ def test_long_libraries_and_missing_values(tmp_path):
 @pytest.mark.parametrize("name", ["lib.sli", "lib.csv"])
 def test_a_library_is_no_scene(tmp_path, name):
     path = (write_sli if name.endswith("sli") else write_csv)(tmp_path / name, spectra_of(3))
-    with assert_untouched(tmp_path):
-        result = run("gdal_hsi_pca", path, tmp_path / "y.tif")
-    assert result.code == 1 and f"'{path}' is a spectral library (3 spectra of 4 bands), not a raster" in first_error(result)
+    result = refuse(1, f"'{path}' is a spectral library (3 spectra of 4 bands), not a raster", "gdal_hsi_pca", path, tmp_path / "y.tif",
+                    untouched=[tmp_path])
     assert "gdal_hsi_unmix" in result.err and "-target" in result.err
 
 
@@ -110,9 +108,8 @@ def test_a_header_that_another_scene_needs(tmp_path, scene):
     """The message names the scene that needs it, instead of advising to remove it."""
     succeed(run("gdal_hsi_pca", "-nc", 2, "-of", "ENVI", scene, tmp_path / "p.img"))
     for options in (), ("-overwrite",):
-        with assert_untouched(tmp_path):
-            result = run("gdal_hsi_pca", "-nc", 2, "-of", "ENVI", *options, scene, tmp_path / "p.dat")
-        assert result.code == 1 and f"is the header of '{tmp_path / 'p.img'}'" in first_error(result)
+        refuse(1, f"is the header of '{tmp_path / 'p.img'}'", "gdal_hsi_pca", "-nc", 2, "-of", "ENVI", *options, scene, tmp_path / "p.dat",
+               untouched=[tmp_path])
 
 
 @pytest.mark.parametrize("gone, side", [(["s.sli"], "s.hdr"), (["t.shp", "t.dbf"], "t.shx")])
@@ -122,9 +119,7 @@ def test_libraries_and_points_that_are_gone(tmp_path, scene, gone, side):
     for file in [*tmp_path.glob("s.*"), *tmp_path.glob("t.*")]:
         if file.name in gone or file.stem != side[0]:
             file.unlink()
-    with assert_untouched(tmp_path):
-        result = run(*arguments)
-    assert result.code == 1 and f"{side}' already exists, but '{tmp_path / gone[0]}' does not" in first_error(result)
+    result = refuse(1, f"{side}' already exists, but '{tmp_path / gone[0]}' does not", *arguments, untouched=[tmp_path])
     assert ("missing" in first_error(result) or "gone" in first_error(result)) and "-overwrite" in result.err
     succeed(run(*arguments, "-overwrite"))
 
@@ -243,9 +238,8 @@ def test_messages_name_the_file_of_the_user(tmp_path):
 def test_a_library_that_is_cut_short(tmp_path, tool):
     path = write_sli(tmp_path / "lib.sli", spectra_of(5))
     path.write_bytes(path.read_bytes()[:50])
-    with assert_untouched(tmp_path):
-        result = run(*tool, path, *([tmp_path / "x.tif"] if tool[0] == "gdal_hsi_pca" else []))
-    assert result.code == 1 and f"'{path}': is cut short: 50 bytes of the 80 that its header states" in first_error(result)
+    refuse(1, f"'{path}': is cut short: 50 bytes of the 80 that its header states", *tool, path, *([tmp_path / "x.tif"] if tool[0] == "gdal_hsi_pca" else []),
+           untouched=[tmp_path])
 
 
 def test_band_numbers_of_libraries(tmp_path):

@@ -2,6 +2,7 @@
 """Statistics of many scenes as a file: compared with Python's integers and fractions, equal for every division and
 order, and used by the tools."""
 import fractions
+import functools
 import json
 import os
 import random
@@ -10,7 +11,7 @@ import subprocess
 
 import numpy as np
 import pytest
-from conftest import BIN, PATIENCE, assert_untouched, cube, first_error, read, run, start, succeed, write_scene
+from conftest import BIN, PATIENCE, assert_untouched, cube, read, refuse, run, start, succeed, write_scene
 
 BANDS = 9
 WAVELENGTHS = [450 + 40 * b for b in range(BANDS)]
@@ -361,12 +362,7 @@ def test_a_band_without_values_is_left_out(tmp_path, lines):
     assert content(tmp_path / "a.stat")["products"] == content(tmp_path / "b.stat")["products"]
 
 
-def refused(tmp_path, *args, code=1):
-    """Checks exit code and message, and that no file was added to the folder."""
-    with assert_untouched(tmp_path):
-        result = run("gdal_hsi_statistics", "-q", *args)
-    assert result.code == code, result
-    return first_error(result)
+refuse_statistics = functools.partial(refuse, by=functools.partial(run, "gdal_hsi_statistics", "-q"))
 
 
 @pytest.mark.quick
@@ -396,30 +392,29 @@ def test_what_is_refused(tmp_path, lines):
     (tmp_path / "missing.txt").write_text(f"{pieces[0]}\n{tmp_path}/gone.img\n")
     (tmp_path / "empty.txt").write_text("# nothing\n")
 
-    assert "have no match" in refused(tmp_path, pieces[1], other_bands, "-o", out)
-    assert "scale 0.02" in refused(tmp_path, tmp_scaled, scaled_too, "-o", out)
+    refuse_statistics(1, "have no match", pieces[1], other_bands, "-o", out, untouched=[tmp_path])
+    refuse_statistics(1, "scale 0.02", tmp_scaled, scaled_too, "-o", out, untouched=[tmp_path])
     # A scene without a scale may have lost it; the order of the two has no effect.
     for both in ((whole, scaled_too), (scaled_too, whole), ("-merge", tmp_path / "piece.stat", scaled_too),
                  ("-merge", tmp_path / "piece.stat", "-merge", tmp_path / "scaled.stat")):
-        assert "no scale" in refused(tmp_path, *both, "-o", out), both
-    assert "leaves no scene" in refused(tmp_path, "-merge", tmp_path / "piece.stat", "-remove", tmp_path / "piece.stat", "-o", out)
-    assert "have no match" in refused(tmp_path, "-merge", tmp_path / "piece.stat", other_bands, "-o", out)
+        refuse_statistics(1, "no scale", *both, "-o", out, untouched=[tmp_path])
+    refuse_statistics(1, "leaves no scene", "-merge", tmp_path / "piece.stat", "-remove", tmp_path / "piece.stat", "-o", out, untouched=[tmp_path])
+    refuse_statistics(1, "have no match", "-merge", tmp_path / "piece.stat", other_bands, "-o", out, untouched=[tmp_path])
     for tool, options in (("gdal_hsi_pca", []), ("gdal_hsi_detect", ["-method", "rx"]), ("gdal_hsi_vd", [])):
-        with assert_untouched(tmp_path):
-            result = run(tool, "-q", *options, "-statistics", tmp_path / "scaled.stat", whole, *([] if tool.endswith("vd") else [tmp_path / "o.tif"]))
-        assert result.code == 1 and "no scale" in first_error(result), result
-    assert "is given twice" in refused(tmp_path, pieces[0], pieces[1], pieces[0], "-o", out, code=2)
-    assert "is given twice" in refused(tmp_path, f"@{tmp_path}/twice.txt", "-o", out, code=2)
-    assert "gone.img" in refused(tmp_path, f"@{tmp_path}/missing.txt", "-o", out)
-    assert "lists no scene" in refused(tmp_path, f"@{tmp_path}/empty.txt", "-o", out)
-    assert "same pixels" in refused(tmp_path, whole, copy, "-o", out)
-    assert "are already in the statistics" in refused(tmp_path, "-merge", tmp_path / "piece.stat", "-merge", tmp_path / "piece.stat", "-o", out)
-    assert "do not include its scene" in refused(tmp_path, whole, "-remove", tmp_path / "piece.stat", "-o", out)
-    assert "have no match" in refused(tmp_path, "-merge", tmp_path / "piece.stat", "-merge", tmp_path / "other_bands.stat", "-o", out)
-    assert "-o is missing" in refused(tmp_path, whole, code=2)
-    assert "no scene" in refused(tmp_path, "-o", out, code=2)
-    assert "piece.stat" in refused(tmp_path, whole, "-o", tmp_path / "piece.stat")
-    assert "-append" in refused(tmp_path, whole, "-append", "-overwrite", "-o", out, code=2)
+        refuse(1, "no scale", tool, "-q", *options, "-statistics", tmp_path / "scaled.stat", whole, *([] if tool.endswith("vd") else [tmp_path / "o.tif"]),
+               untouched=[tmp_path])
+    refuse_statistics(2, "is given twice", pieces[0], pieces[1], pieces[0], "-o", out, untouched=[tmp_path])
+    refuse_statistics(2, "is given twice", f"@{tmp_path}/twice.txt", "-o", out, untouched=[tmp_path])
+    refuse_statistics(1, "gone.img", f"@{tmp_path}/missing.txt", "-o", out, untouched=[tmp_path])
+    refuse_statistics(1, "lists no scene", f"@{tmp_path}/empty.txt", "-o", out, untouched=[tmp_path])
+    refuse_statistics(1, "same pixels", whole, copy, "-o", out, untouched=[tmp_path])
+    refuse_statistics(1, "are already in the statistics", "-merge", tmp_path / "piece.stat", "-merge", tmp_path / "piece.stat", "-o", out, untouched=[tmp_path])
+    refuse_statistics(1, "do not include its scene", whole, "-remove", tmp_path / "piece.stat", "-o", out, untouched=[tmp_path])
+    refuse_statistics(1, "have no match", "-merge", tmp_path / "piece.stat", "-merge", tmp_path / "other_bands.stat", "-o", out, untouched=[tmp_path])
+    refuse_statistics(2, "-o is missing", whole, untouched=[tmp_path])
+    refuse_statistics(2, "no scene", "-o", out, untouched=[tmp_path])
+    refuse_statistics(1, "piece.stat", whole, "-o", tmp_path / "piece.stat", untouched=[tmp_path])
+    refuse_statistics(2, "-append", whole, "-append", "-overwrite", "-o", out, untouched=[tmp_path])
 
 
 def test_runs_that_add_at_once_lose_nothing(tmp_path):
@@ -468,9 +463,9 @@ def test_a_band_without_values_makes_no_order_another_result(tmp_path):
     result = succeed(run("gdal_hsi_statistics", "-q", both[0], "-o", tmp_path / "dead.stat"))
     assert "adds nothing" not in result.err and content(tmp_path / "dead.stat")["valid_pixels"] > 0
     for words in ((tmp_path / "dead.stat", both[1]), ("-merge", tmp_path / "dead.stat", both[1])):
-        assert "has values in band 6, but" in refused(tmp_path, *words, "-o", tmp_path / "x.stat")
+        refuse_statistics(1, "has values in band 6, but", *words, "-o", tmp_path / "x.stat", untouched=[tmp_path])
     before = (tmp_path / "dead.stat").read_text()
-    assert "leaves out its band 6" in refused(tmp_path, "-append", both[1], "-o", tmp_path / "dead.stat")
+    refuse_statistics(1, "leaves out its band 6", "-append", both[1], "-o", tmp_path / "dead.stat", untouched=[tmp_path])
     assert (tmp_path / "dead.stat").read_text() == before
     # A scene that also lacks the band is added. If it is removed again, the file is as before.
     statistics("-append", tmp_path / "too.img", "-o", tmp_path / "dead.stat")
@@ -516,7 +511,7 @@ def test_one_line_of_a_campaign_may_lie_in_the_clouds(tmp_path):
     result = succeed(run("gdal_hsi_endmembers", "-q", "-t", 4, "-mask-exclude", tmp_path / "clouds.tif", "-with", lines[1], "-with", lines[2],
                          lines[0], tmp_path / "o.gpkg"))
     assert f"{lines[1]}: the mask contains no pixel of it" in result.err
-    assert "leaves no pixel" in refused(tmp_path, "-mask-exclude", tmp_path / "clouds.tif", lines[1], "-o", tmp_path / "c.stat")
+    refuse_statistics(1, "leaves no pixel", "-mask-exclude", tmp_path / "clouds.tif", lines[1], "-o", tmp_path / "c.stat", untouched=[tmp_path])
 
 
 def test_options_of_scenes_want_a_scene(tmp_path, lines):
@@ -525,10 +520,10 @@ def test_options_of_scenes_want_a_scene(tmp_path, lines):
     out = tmp_path / "o.stat"
     for option in (["-b", "1-3"], ["-exclude-range", "600-640nm"], ["-mask", tmp_path / "none.tif"], ["-srcwin", 0, 0, 3, 3], ["-srcnodata", 5]):
         for source in ([tmp_path / "w.stat"], ["-merge", tmp_path / "w.stat"]):
-            assert f"{option[0]} requires a scene" in refused(tmp_path, *option, *source, "-o", out, code=2)
+            refuse_statistics(2, f"{option[0]} requires a scene", *option, *source, "-o", out, untouched=[tmp_path])
     # -dry-run reports everything that it can know without a scene.
     statistics(pieces[0], "-o", tmp_path / "p.stat")
-    assert "do not include its scene" in refused(tmp_path, "-dry-run", tmp_path / "w.stat", "-remove", tmp_path / "p.stat", "-o", out)
+    refuse_statistics(1, "do not include its scene", "-dry-run", tmp_path / "w.stat", "-remove", tmp_path / "p.stat", "-o", out, untouched=[tmp_path])
 
 
 def test_lists_as_editors_write_them_and_pipes(tmp_path, lines):
@@ -546,7 +541,7 @@ def test_lists_as_editors_write_them_and_pipes(tmp_path, lines):
     for name in "abc":
         assert (tmp_path / f"{name}.stat").read_text() == (tmp_path / "want.stat").read_text(), name
     os.mkfifo(tmp_path / "pipe")
-    assert "pipe is a pipe or a device, not a scene" in refused(tmp_path, tmp_path / "pipe", whole, "-o", tmp_path / "o.stat", code=2)
+    refuse_statistics(2, "pipe is a pipe or a device, not a scene", tmp_path / "pipe", whole, "-o", tmp_path / "o.stat", untouched=[tmp_path])
 
 
 def test_a_scene_that_is_there_with_other_pixels_is_told(tmp_path, lines):
@@ -570,11 +565,9 @@ def test_damaged_foreign_and_newer_files(tmp_path, lines):
     }
     for name, (content_of, message) in cases.items():
         (tmp_path / name).write_text(content_of)
-        assert message in refused(tmp_path, pieces[1], "-merge", tmp_path / name, "-o", tmp_path / "o.stat"), name
+        refuse_statistics(1, message, pieces[1], "-merge", tmp_path / name, "-o", tmp_path / "o.stat", untouched=[tmp_path])
         for tool, options in (("gdal_hsi_pca", []), ("gdal_hsi_detect", ["-method", "rx"])):
-            with assert_untouched(tmp_path):
-                result = run(tool, "-q", *options, "-statistics", tmp_path / name, whole, tmp_path / "o.tif")
-            assert result.code == 1 and message in first_error(result), result
+            refuse(1, message, tool, "-q", *options, "-statistics", tmp_path / name, whole, tmp_path / "o.tif", untouched=[tmp_path])
 
 
 def test_what_the_tools_refuse(tmp_path, lines):
@@ -585,9 +578,7 @@ def test_what_the_tools_refuse(tmp_path, lines):
     write_scene(mask, np.ones((1,) + data.shape[1:]), driver="GTiff", dtype="u1")
 
     def fails(code, text, tool, *args, source=whole):
-        with assert_untouched(tmp_path):
-            result = run(tool, "-q", *args, "-statistics", tmp_path / "s.stat", source, *([] if tool == "gdal_hsi_vd" else [tmp_path / "o.tif"]))
-        assert result.code == code and text in result.err, result
+        refuse(code, text, tool, "-q", *args, "-statistics", tmp_path / "s.stat", source, *([] if tool == "gdal_hsi_vd" else [tmp_path / "o.tif"]), untouched=[tmp_path])
 
     for tool in "gdal_hsi_pca", "gdal_hsi_mnf", "gdal_hsi_vd", "gdal_hsi_eadp", "gdal_hsi_detect":
         fails(1, "have no match", tool, source=few)
