@@ -329,7 +329,7 @@ def test_half_a_file(computed):
 def test_an_output_that_it_is_computed_from(computed):
     LINKS["pca"](computed / "y.hsi", computed / "c.hsi")
     for target in ("c.hsi", "y.hsi", "plain.img"):
-        refuse(2, "", "gdal_hsi_mnf", "-overwrite", computed / "c.hsi", computed / target, untouched=[computed])
+        refuse(2, f"{target}' would overwrite ", "gdal_hsi_mnf", "-overwrite", computed / "c.hsi", computed / target, untouched=[computed])
 
 
 def test_halos_beyond_memory(computed):
@@ -339,11 +339,12 @@ def test_halos_beyond_memory(computed):
 
 def test_what_an_hsi_does_not_hold(computed):
     source, target = computed / "plain.img", computed / "out" / "x.hsi"
-    for args in (("gdal_hsi_eadp", source, target), ("gdal_hsi_pca", "-co", "A=B", source, target),
-                 ("gdal_hsi_pca", "-ot", "Float64", source, target),
-                 ("gdal_hsi_spp", "-alpha", computed / "out" / "alpha.hsi", source, target),
-                 ("gdal_hsi_spp", "-of", "VRT", computed / "y.hsi", computed / "out" / "x.vrt")):
-        refuse(2, "", *args, untouched=[computed])
+    for says, *words in (("needs stored pixels", "gdal_hsi_eadp", source, target),
+                         ("has no creation options", "gdal_hsi_pca", "-co", "A=B", source, target),
+                         ("pixel types of a virtual scene", "gdal_hsi_pca", "-ot", "Float64", source, target),
+                         ("needs stored pixels", "gdal_hsi_spp", "-alpha", computed / "out" / "alpha.hsi", source, target),
+                         ("is a virtual scene", "gdal_hsi_spp", "-of", "VRT", computed / "y.hsi", computed / "out" / "x.vrt")):
+        refuse(2, says, *words, untouched=[computed])
 
 
 def test_values_that_are_nodata_by_chance(folder):
