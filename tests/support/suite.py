@@ -74,6 +74,11 @@ def pytest_collection_modifyitems(config, items):
     items[:] = kept
 
 
+def quick_only(chosen, values):
+    """Returns the values for parametrize(); the quick set has only the chosen one."""
+    return [pytest.param(value, marks=[pytest.mark.quick] if value == chosen else []) for value in values]
+
+
 def start(tool, *args, limits=None, nice=0, **kwargs):
     """Starts a tool and returns the process. limits: {resource.RLIMIT_X: value}. nice: lowers its priority, so that a
     test which must observe it at work gets a processor first, even on a busy machine."""

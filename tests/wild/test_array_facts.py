@@ -9,7 +9,7 @@ import struct
 
 import numpy as np
 import pytest
-from conftest import first_error, gdal, read, run, succeed, write_scene
+from conftest import first_error, gdal, quick_only, read, run, succeed, write_scene
 from osgeo import osr
 
 netcdf = pytest.importorskip("netCDF4")
@@ -327,7 +327,7 @@ UNSIGNED = [
 ]
 
 
-@pytest.mark.parametrize("format", [pytest.param(FORMATS[0], marks=pytest.mark.quick), *FORMATS[1:]])
+@pytest.mark.parametrize("format", quick_only(FORMATS[0], FORMATS))
 def test_samples_without_a_value(tmp_path, format):
     table = [(*row[:4], row[3]) for row in INVALID] + UNSIGNED
     for k, (kind, attributes, none, some, meant) in enumerate(table):

@@ -7,7 +7,7 @@ import zlib
 
 import numpy as np
 import pytest
-from conftest import assert_untouched, cube, first_error, gdal, run, spp, succeed
+from conftest import assert_untouched, cube, first_error, gdal, quick_only, run, spp, succeed
 
 SAMPLES, LINES, BANDS = 75, 61, 7
 LAYOUTS = {
@@ -63,7 +63,7 @@ def copied(path, *options):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("codec", [pytest.param(CODECS[0], marks=pytest.mark.quick), *CODECS[1:]])
+@pytest.mark.parametrize("codec", quick_only(CODECS[0], CODECS))
 def test_values(tmp_path, codec, layout):
     """Every codec is combined with every layout, and each combination with half of the types, so each type occurs with
     all codecs and layouts."""

@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from conftest import assert_untouched, first_error, read, run, succeed, write_scene
+from conftest import assert_untouched, first_error, quick_only, read, run, succeed, write_scene
 from label_files import scene_of, write_features, write_labels
 from osgeo import ogr
 
@@ -77,7 +77,7 @@ def sample(folder, place, texts, *options, size=(LINES, SAMPLES), srs="EPSG:3263
     return np.nan_to_num(np.where(np.isnan(a), b, a)), said
 
 
-@pytest.mark.parametrize("place", [pytest.param(k, marks=[pytest.mark.quick] if k == "north up" else []) for k in PLACES])
+@pytest.mark.parametrize("place", quick_only("north up", PLACES))
 def test_shares_are_areas(tmp_path, place):
     place = PLACES[place]
     random = np.random.default_rng(7)

@@ -16,7 +16,8 @@ import pytest
 import scipy.io
 import scipy.sparse
 
-from conftest import assert_untouched, first_error, open_band, read, real_scene, run, stored_bytes, succeed, write_scene
+from conftest import (assert_untouched, first_error, open_band, quick_only, read, real_scene, run, stored_bytes,
+                      succeed, write_scene)
 
 LINES, SAMPLES, BANDS = 5, 7, 11  # all different, so that transposed axes do not match
 CLASSES = {"double": "f8", "single": "f4", "int8": "i1", "uint8": "u1", "int16": "i2", "uint16": "u2", "int32": "i4",
@@ -547,7 +548,7 @@ def test_files_that_matlab_wrote(tmp_path):
         assert result.code == 1 and words in first_error(result)
 
 
-@pytest.mark.parametrize("writer", [pytest.param(k, marks=[pytest.mark.quick] if k == "scipy" else []) for k in WRITERS])
+@pytest.mark.parametrize("writer", quick_only("scipy", WRITERS))
 def test_bands_in_the_second_place(tmp_path, writer):
     """Band-interleaved by line: the number of wavelengths equals the second dimension."""
     data = numbers()

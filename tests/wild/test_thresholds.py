@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from osgeo import gdal
 
-from conftest import assert_untouched, cube, first_error, read, run, succeed, write_scene
+from conftest import assert_untouched, cube, first_error, quick_only, read, run, succeed, write_scene
 
 TARGETS = ["-target-pixel", 4, 7, "-target-pixel", 20, 31]
 SMALL = ("sam", "sid")
@@ -117,7 +117,7 @@ def library(path, bands):
     return path
 
 
-@pytest.mark.parametrize("rate", [pytest.param(0.3, marks=pytest.mark.quick), 1e-2, 1e-6])
+@pytest.mark.parametrize("rate", quick_only(0.3, [0.3, 1e-2, 1e-6]))
 def test_closed_forms(tmp_path, rate):
     """Beta distributions with a parameter of 1 have tails that are powers."""
     n = 600
