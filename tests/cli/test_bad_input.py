@@ -2,7 +2,6 @@
 """The response of a raster tool to bad input: the exit code, the first line, and that files are neither left, changed
 nor lost. The table is that in the documentation of the command line."""
 
-import functools
 import json
 import os
 import pathlib
@@ -14,15 +13,12 @@ import numpy as np
 import pytest
 from osgeo import gdal
 
-from conftest import (BIN, PATIENCE, assert_untouched, cube, first_error, open_band, read, refuse, run, spp, start,
+from conftest import (BIN, PATIENCE, assert_untouched, cube, first_error, open_band, read, refuse_spp, run, spp, start,
                       succeed, wait_for, write_scene)
 
 pytestmark = pytest.mark.quick
 
 BIG = (600, 400, 60)  # samples, lines, bands: 58 MB in single precision, a second of work
-
-
-refuse_spp = functools.partial(refuse, by=spp)
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,6 @@
 formats that keep fewer bands, and names that are not files. tests/raster/output_format_test.cpp tests every driver."""
 
 import contextlib
-import functools
 import itertools
 import json
 import pathlib
@@ -13,8 +12,8 @@ import numpy as np
 import pytest
 from osgeo import gdal, ogr, osr
 
-from conftest import (PLUGINS, assert_untouched, cube, envi_header, first_error, open_band, read, refuse, run, spp,
-                      succeed, write_scene)
+from conftest import (PLUGINS, assert_untouched, cube, envi_header, first_error, open_band, read, refuse, refuse_spp, run,
+                      spp, succeed, write_scene)
 
 
 def pca(*args, **kwargs):
@@ -179,14 +178,11 @@ def test_a_database_driver_is_refused(scene, out):
 
 
 def test_a_header_is_no_destination(scene, out):
-    refuse(2, "header", scene, out / "y.hdr", untouched=[out], by=spp)
+    refuse_spp(2, "header", scene, out / "y.hdr", untouched=[out])
 
 
 # --- Files that an output would remove
 # -----------------------------------------------------------------------------------
-
-refuse_spp = functools.partial(refuse, by=spp)
-
 
 def test_a_folder_is_no_zarr_file_to_be_replaced(scene, tmp_path):
     has_driver("Zarr")
@@ -584,7 +580,7 @@ def test_netcdf_turns_no_lines_over(tmp_path, out):
 
 
 def test_a_stream_is_no_file(scene, out):
-    refuse(2, "which is not written as a stream", "-co", "STREAMABLE_OUTPUT=YES", scene, out / "y.tif", untouched=[out], by=spp)
+    refuse_spp(2, "which is not written as a stream", "-co", "STREAMABLE_OUTPUT=YES", scene, out / "y.tif", untouched=[out])
     succeed(spp("-co", "STREAMABLE_OUTPUT=NO", scene, out / "y.tif"))
 
 

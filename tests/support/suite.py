@@ -9,6 +9,7 @@ import atexit
 import collections
 import contextlib
 import fnmatch
+import functools
 import hashlib
 import os
 import pathlib
@@ -256,6 +257,9 @@ def refuse(code, says, *words, untouched=(), by=run, **kwargs):
     for part in [says] if isinstance(says, str) else says:
         assert part in message, message
     return result
+
+
+refuse_spp = functools.partial(refuse, by=spp)
 
 
 def snapshot(folder):

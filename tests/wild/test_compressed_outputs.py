@@ -8,7 +8,7 @@ import subprocess
 
 import numpy as np
 import pytest
-from conftest import assert_untouched, cube, first_error, gdal, refuse, run, spp, succeed, write_scene
+from conftest import assert_untouched, cube, first_error, gdal, refuse_spp, run, spp, succeed, write_scene
 
 CODECS = ["DEFLATE", "ZSTD", "LZW", "LERC", "LERC_DEFLATE", "LERC_ZSTD"]
 LAYOUTS = {
@@ -199,7 +199,7 @@ def test_lerc_that_gdal_cannot_read_again(tmp_path, codec, kind, tiled):
             succeed(spp(*common, "-overwrite", *words, *together, scene, out / "o.tif"))
             assert np.array_equal(stored(out / "o.tif"), stored(tmp_path / "plain.tif"), equal_nan=True)
             continue
-        result = refuse(2, "cannot read NaN from LERC", *common, *words, *together, scene, out / "o.tif", untouched=[out], by=spp)
+        result = refuse_spp(2, "cannot read NaN from LERC", *common, *words, *together, scene, out / "o.tif", untouched=[out])
         assert "INTERLEAVE=BAND" in result.err and "COMPRESS=ZSTD" in result.err and "-dstnodata" in result.err
     apart = co([f"COMPRESS={codec}", "INTERLEAVE=BAND", f"TILED={tiled}"])
     for words, options in ((["-ot", kind, "-dstnodata", -7], together), (["-ot", kind], apart), (["-ot", "Int16"], together)):
@@ -364,7 +364,7 @@ def test_damaged_blocks(tmp_path, codec):
                     good[:at + 40] + good[at + 60:at + size] + bytes(20) + good[at + size:], good[:at + size // 3]):
         path = tmp_path / "damaged.tif"
         path.write_bytes(damaged)
-        refuse(1, "damaged.tif", "-q", path, out / "out.tif", untouched=[out], by=spp)
+        refuse_spp(1, "damaged.tif", "-q", path, out / "out.tif", untouched=[out])
 
 
 COGS = {
