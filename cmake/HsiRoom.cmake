@@ -43,16 +43,47 @@ function(hsi_unity_by_folder target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
 endfunction()
 
-# hsi_cuda_module(spp SOURCES spp_cuda.cu LIBRARIES CUDA::cudart DEPENDS hsi_spp): lib/hsi/hsi_cuda_spp.so, which a tool
-# loads at run time if it needs a GPU. Without nvcc it is not built.
+# hsi_cuda_sources(list, target): replaces CUDA sources by one that includes them, if this is a unity build. nvcc parses the
+# same headers three times for each source, which takes as long as everything else, and CMake before 3.31 joins only C
+# and C++.
+function(hsi_cuda_sources list target)
+  list(LENGTH ${list} number)
+  if(CMAKE_UNITY_BUILD AND number GREATER 1)
+    set(includes ${${list}})
+    list(TRANSFORM includes REPLACE "(.+)" "#include \"${CMAKE_CURRENT_SOURCE_DIR}/\\1\"\n")
+    string(CONCAT includes ${includes})
+    file(GENERATE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/${target}_unity.cu CONTENT "${includes}")
+    set(${list} ${CMAKE_CURRENT_BINARY_DIR}/${target}_unity.cu PARENT_SCOPE)
+  endif()
+endfunction()
+
+# hsi_cuda_kernels(spp SOURCES spp_cuda_kernels.cu [DEPENDS hsi_x] [UNFUSED]): the library hsi_spp_kernels, since a module
+# and a benchmark launch the same kernels. UNFUSED: a product and a sum are rounded separately, as on the CPU.
+function(hsi_cuda_kernels name)
+  if(NOT HSI_HAVE_CUDA)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "UNFUSED" "" "SOURCES;DEPENDS" ${ARGN})
+  hsi_cuda_sources(ARG_SOURCES hsi_${name}_kernels)
+  add_library(hsi_${name}_kernels STATIC ${ARG_SOURCES})
+  target_link_libraries(hsi_${name}_kernels PUBLIC hsi_cuda ${ARG_DEPENDS})
+  target_compile_options(hsi_${name}_kernels PRIVATE $<$<BOOL:${ARG_UNFUSED}>:$<$<COMPILE_LANGUAGE:CUDA>:-fmad=false>>)
+endfunction()
+
+# hsi_cuda_module(spp SOURCES spp_cuda.cu [LIBRARIES CUDA::cublas] [DEPENDS hsi_spp] [UNFUSED]): lib/hsi/hsi_cuda_spp.so,
+# which a tool loads at run time if it needs a GPU. Without nvcc it is not built. It exports one symbol; what it shares
+# with the tools stays its own copy.
 function(hsi_cuda_module name)
   if(NOT HSI_HAVE_CUDA)
     return()
   endif()
-  cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "UNFUSED" "" "SOURCES;LIBRARIES;DEPENDS" ${ARGN})
+  hsi_cuda_sources(ARG_SOURCES hsi_cuda_${name})
   add_library(hsi_cuda_${name} MODULE ${ARG_SOURCES})
   target_include_directories(hsi_cuda_${name} PRIVATE ${CMAKE_SOURCE_DIR}/common ${CMAKE_SOURCE_DIR}/plugins)
   target_link_libraries(hsi_cuda_${name} PRIVATE hsi_cuda ${ARG_DEPENDS} ${ARG_LIBRARIES})
+  target_link_options(hsi_cuda_${name} PRIVATE -Wl,--exclude-libs,ALL)
+  target_compile_options(hsi_cuda_${name} PRIVATE $<$<BOOL:${ARG_UNFUSED}>:$<$<COMPILE_LANGUAGE:CUDA>:-fmad=false>>)
   hsi_module(hsi_cuda_${name})
   set_target_properties(hsi_cuda_${name} PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/hsi
     CUDA_VISIBILITY_PRESET hidden)

@@ -20,9 +20,9 @@ constexpr int stretch = 16; ///< number of sums over which the values of a line 
 enum Seen : uint8_t { invalid, valid, valid_by_values };
 
 /// One statistics block of a tile. Its pixels are counted line by line.
-struct Block {
+struct ChunkBlock {
     int x, y, w, h;
-    __device__ Block(const TileView& tile, int index) {
+    __device__ ChunkBlock(const TileView& tile, int index) {
         const int across = (tile.w + block_samples - 1) / block_samples;
         x = index % across * block_samples;
         y = index / across * block_lines;
@@ -74,7 +74,7 @@ __global__ void seen_kernel(TileView tile, uint8_t* __restrict__ seen) {
 __global__ void chunks_kernel(TileView tile, Chunks chunks, int* __restrict__ finite_of) {
     const int number = static_cast<int>(blockIdx.x) % most_chunks,
               index = static_cast<int>(blockIdx.x) / most_chunks;
-    const Block block(tile, index);
+    const ChunkBlock block(tile, index);
     const int first = number * chunk, pixels = min(chunk, block.pixels() - first);
     if (pixels <= 0) return;
     __shared__ int valid_pixels, plain_pixels;
@@ -135,7 +135,7 @@ __global__ void blocks_kernel(TileView tile, Chunks chunks, BlockResults out) {
     const int b = static_cast<int>(blockIdx.y * blockDim.x + threadIdx.x);
     if (b >= tile.bands) return;
     const auto index = static_cast<int>(blockIdx.x);
-    const Block block(tile, index);
+    const ChunkBlock block(tile, index);
     double sum = 0;
     float centre = 0;
     int count = 0;
@@ -152,23 +152,23 @@ __global__ void blocks_kernel(TileView tile, Chunks chunks, BlockResults out) {
     if (b == 0) out.count[index] = count;
 }
 
-constexpr int panel = 64;    ///< bands of one panel
-constexpr int threads = 512; ///< 16 x 32 threads with 4 x 2 entries per thread
-constexpr int pitch = panel + 2;
+constexpr int chunk_panel = 64;    ///< bands of one panel
+constexpr int chunk_threads = 512; ///< 16 x 32 threads with 4 x 2 entries per thread
+constexpr int chunk_pitch = chunk_panel + 2;
 
 /// A chunk in the shared memory of a block of threads. Index 0 is the panel of the rows, index 1 the panel of
 /// the columns.
 struct PanelMemory {
-    float raw[2][panel][chunk + 1];
-    double values[2][part_pixels][pitch]; ///< values of one part of the chunk, minus the centres
-    double offset[2][panel], rest[2][panel], total[2][panel];
-    float centre[2][panel];
+    float raw[2][chunk_panel][chunk + 1];
+    double values[2][part_pixels][chunk_pitch]; ///< values of one part of the chunk, minus the centres
+    double offset[2][chunk_panel], rest[2][chunk_panel], total[2][chunk_panel];
+    float centre[2][chunk_panel];
     long long places[chunk]; ///< positions of the pixels in a band; -1 for excluded pixels
 };
 
 /// Each block of threads computes one pair of panels of one statistics block. Pairs are on or below the
 /// diagonal.
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(chunk_threads)
     chunk_products_kernel(TileView tile, Chunks chunks, int pairs, BlockResults out) {
     extern __shared__ __align__(16) unsigned char memory[];
     PanelMemory& m = *reinterpret_cast<PanelMemory*>(memory);
@@ -177,8 +177,8 @@ __global__ void __launch_bounds__(threads)
     while (column_panel > row_panel)
         column_panel -= ++row_panel;
     const int index = static_cast<int>(blockIdx.x) / pairs,
-              side_band[2] = {row_panel * panel, column_panel * panel};
-    const Block block(tile, index);
+              side_band[2] = {row_panel * chunk_panel, column_panel * chunk_panel};
+    const ChunkBlock block(tile, index);
     // The thread computes 4 rows from 4 ty on and 2 columns from 2 tx on.
     const int ty = thread / 32, tx = thread % 32;
     double total[4][2] = {};
@@ -197,9 +197,9 @@ __global__ void __launch_bounds__(threads)
             }
             m.places[thread] = at;
         }
-        if (thread >= threads - 2 * panel) {
-            const int side = (thread - (threads - 2 * panel)) / panel, k = thread % panel,
-                      b = side_band[side] + k;
+        if (thread >= chunk_threads - 2 * chunk_panel) {
+            const int side = (thread - (chunk_threads - 2 * chunk_panel)) / chunk_panel,
+                      k = thread % chunk_panel, b = side_band[side] + k;
             const bool there = b < tile.bands;
             const double sum = there ? chunks.sum[place * tile.bands + b] : 0;
             const float centre = there ? chunks.centre[place * tile.bands + b] : 0;
@@ -214,8 +214,8 @@ __global__ void __launch_bounds__(threads)
             m.total[side][k] = __dsub_rn(sum, __dmul_rn(n, of_block));
         }
         __syncthreads();
-        for (int k = thread; k < 2 * panel * chunk; k += threads) {
-            const int side = k / (panel * chunk), band = k / chunk % panel, i = k % chunk;
+        for (int k = thread; k < 2 * chunk_panel * chunk; k += chunk_threads) {
+            const int side = k / (chunk_panel * chunk), band = k / chunk % chunk_panel, i = k % chunk;
             const long long at = m.places[i];
             const int b = side_band[side] + band;
             m.raw[side][band][i] = at >= 0 && b < tile.bands
@@ -228,8 +228,9 @@ __global__ void __launch_bounds__(threads)
         for (int step = 0; step < parts; ++step) {
             const int part = order[step];
             __syncthreads();
-            for (int k = thread; k < 2 * panel * part_pixels; k += threads) {
-                const int side = k / (panel * part_pixels), i = k / panel % part_pixels, band = k % panel;
+            for (int k = thread; k < 2 * chunk_panel * part_pixels; k += chunk_threads) {
+                const int side = k / (chunk_panel * part_pixels), i = k / chunk_panel % part_pixels,
+                          band = k % chunk_panel;
                 m.values[side][i][band] =
                     m.places[part + parts * i] >= 0 && side_band[side] + band < tile.bands
                         ? __dsub_rn(static_cast<double>(m.raw[side][band][part + parts * i]),
@@ -313,10 +314,10 @@ void launch_chunked_statistics(const TileView& tile, unsigned char* scratch, con
     HSI_CUDA_LAUNCHED("chunks_kernel");
     blocks_kernel<<<dim3(blocks, groups(bands, 64)), 64, 0, stream>>>(tile, chunks, out);
     HSI_CUDA_LAUNCHED("blocks_kernel");
-    const unsigned panels = groups(bands, panel), pairs = panels * (panels + 1) / 2;
+    const unsigned panels = groups(bands, chunk_panel), pairs = panels * (panels + 1) / 2;
     HSI_CUDA_CHECK(cudaFuncSetAttribute(chunk_products_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                         static_cast<int>(sizeof(PanelMemory))));
-    chunk_products_kernel<<<blocks * pairs, threads, sizeof(PanelMemory), stream>>>(
+    chunk_products_kernel<<<blocks * pairs, chunk_threads, sizeof(PanelMemory), stream>>>(
         tile, chunks, static_cast<int>(pairs), out);
     HSI_CUDA_LAUNCHED("chunk_products_kernel");
 }

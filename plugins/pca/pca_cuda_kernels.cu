@@ -8,9 +8,9 @@
 namespace hsi::pca::gpu {
 namespace {
 
-constexpr int threads = 256; ///< threads per block, in kernels over pixels
+constexpr int pixel_threads = 256; ///< threads per block, in kernels over pixels
 
-unsigned blocks_for(size_t n) { return static_cast<unsigned>((n + threads - 1) / threads); }
+unsigned blocks_for(size_t n) { return static_cast<unsigned>((n + pixel_threads - 1) / pixel_threads); }
 
 /// Returns the offset in a band of pixel p of a tile. Pixels are counted line by line.
 __device__ size_t place(const TileView& tile, int p) {
@@ -63,7 +63,7 @@ __global__ void transform_kernel(TileView tile, const double* __restrict__ matri
 } // namespace
 
 void launch_valid(const TileView& tile, bool zero_is_invalid, uint8_t* valid, cudaStream_t stream) {
-    valid_kernel<<<blocks_for(static_cast<size_t>(tile.w) * static_cast<size_t>(tile.h)), threads, 0,
+    valid_kernel<<<blocks_for(static_cast<size_t>(tile.w) * static_cast<size_t>(tile.h)), pixel_threads, 0,
                    stream>>>(tile, zero_is_invalid, valid);
     HSI_CUDA_LAUNCHED("valid_kernel");
 }
@@ -75,7 +75,7 @@ void launch_transform(const TileView& tile, const double* matrix, const double* 
                                         static_cast<int>(shared)));
     transform_kernel<<<dim3(blocks_for(static_cast<size_t>(tile.w) * static_cast<size_t>(tile.h)),
                             static_cast<unsigned>((outputs + transform_outputs - 1) / transform_outputs)),
-                       threads, shared, stream>>>(tile, matrix, offset, outputs, valid, out);
+                       pixel_threads, shared, stream>>>(tile, matrix, offset, outputs, valid, out);
     HSI_CUDA_LAUNCHED("transform_kernel");
 }
 

@@ -6,7 +6,7 @@
 namespace hsi::pca::gpu {
 namespace {
 
-constexpr int threads = 256; ///< threads per block, in kernels over statistics blocks
+constexpr int statistics_threads = 256; ///< threads per block, in kernels over statistics blocks
 
 /// Returns the sum over all threads to every thread. The number of threads must be a multiple of 32. The
 /// order of additions depends only on this number.
@@ -116,7 +116,7 @@ __device__ PanelPair panel_pair(int number) {
 /// is the type of the difference and of shared memory; `pitch` is the length of its rows.
 template <class T, int pitch, bool differences>
 struct PanelLoader {
-    static constexpr int loads = panel * step / threads;
+    static constexpr int loads = panel * step / statistics_threads;
     using Values = T[loads];
 
     const TileView& tile;
@@ -170,7 +170,7 @@ constexpr int pitch = panel + 4;
 
 /// Each block of threads computes one pair of panels of a statistics block, on or below the diagonal. Each
 /// thread computes 4 x 4 entries.
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(statistics_threads)
     products_kernel(TileView tile, const uint8_t* __restrict__ valid, int pairs, BlockResults out) {
     __shared__ __align__(16) float rows[step][pitch], columns[step][pitch];
     const PanelPair pair = panel_pair(static_cast<int>(blockIdx.x) % pairs);
@@ -284,7 +284,7 @@ __device__ void multiply(const TileView& tile, const uint8_t* valid, const Block
 
 /// Each block of threads computes a pair of panels of a statistics block (blockIdx.x), for pixels or for
 /// differences (blockIdx.y).
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(statistics_threads)
     products_kernel(TileView tile, const uint8_t* __restrict__ valid, int pairs, BlockResults out) {
     __shared__ __align__(16) double rows[step][pitch], columns[step][pitch];
     const int index = static_cast<int>(blockIdx.x) / pairs;
@@ -311,15 +311,15 @@ void launch_statistics(const TileView& tile, const uint8_t* valid, const BlockRe
     const int pairs = panel_pairs(tile.bands);
     const auto panels = blocks * static_cast<unsigned>(pairs);
     if (out.differences != nullptr) {
-        sums_kernel<true><<<blocks * bands, threads, 0, stream>>>(tile, valid, out);
+        sums_kernel<true><<<blocks * bands, statistics_threads, 0, stream>>>(tile, valid, out);
         HSI_CUDA_LAUNCHED("sums_kernel<true>");
-        twofold::products_kernel<<<dim3(panels, 2), threads, 0, stream>>>(tile, valid, pairs, out);
+        twofold::products_kernel<<<dim3(panels, 2), statistics_threads, 0, stream>>>(tile, valid, pairs, out);
         HSI_CUDA_LAUNCHED("twofold::products_kernel");
     } else {
-        sums_kernel<false><<<blocks * bands, threads, 0, stream>>>(tile, valid, out);
+        sums_kernel<false><<<blocks * bands, statistics_threads, 0, stream>>>(tile, valid, out);
         HSI_CUDA_LAUNCHED("sums_kernel<false>");
         if (out.scatter == nullptr) return;
-        single::products_kernel<<<panels, threads, 0, stream>>>(tile, valid, pairs, out);
+        single::products_kernel<<<panels, statistics_threads, 0, stream>>>(tile, valid, pairs, out);
         HSI_CUDA_LAUNCHED("single::products_kernel");
     }
 }

@@ -9,11 +9,11 @@
 namespace hsi::pca::gpu {
 namespace {
 
-constexpr int threads = 128;
+constexpr int sum_threads = 128;
 /// Number of groups of a tile's blocks; each group is added by separate threads.
 constexpr int block_groups = 8;
 
-unsigned groups_of(size_t n) { return static_cast<unsigned>((n + threads - 1) / threads); }
+unsigned groups_of(size_t n) { return static_cast<unsigned>((n + sum_threads - 1) / sum_threads); }
 
 /// The row and the column of an entry of a matrix on and below its diagonal.
 struct Entry {
@@ -36,7 +36,7 @@ __device__ double upper_bits(double x) {
 /// Adds the products, one entry per thread and one group of blocks per blockIdx.y. The operations are the
 /// same as in stream::StatisticsSums::add_products(), without fused operations.
 __global__ void products_kernel(BlockResults r, int bands, int blocks, cuda::ExactView product) {
-    const size_t k = static_cast<size_t>(blockIdx.x) * threads + threadIdx.x, size = lower_size(bands);
+    const size_t k = static_cast<size_t>(blockIdx.x) * sum_threads + threadIdx.x, size = lower_size(bands);
     if (k >= size) return;
     const Entry at = entry_of(k);
     cuda::ExactTerms upper(product, k), lower(product, k), rest_terms(product, k);
@@ -65,7 +65,7 @@ __global__ void products_kernel(BlockResults r, int bands, int blocks, cuda::Exa
 
 /// Adds the differences, one entry per thread.
 __global__ void differences_kernel(BlockResults r, int bands, int blocks, cuda::ExactView difference) {
-    const size_t k = static_cast<size_t>(blockIdx.x) * threads + threadIdx.x, size = lower_size(bands);
+    const size_t k = static_cast<size_t>(blockIdx.x) * sum_threads + threadIdx.x, size = lower_size(bands);
     if (k >= size) return;
     cuda::ExactTerms terms(difference, k);
     for (int block = static_cast<int>(blockIdx.y); block < blocks; block += static_cast<int>(gridDim.y))
@@ -120,7 +120,7 @@ __global__ void borders_kernel(TileView tile, const uint8_t* __restrict__ valid,
     for (int line = 0; line < block_lines; ++line)
         count += is_pair[line];
     if (count == 0) return;
-    const size_t k = static_cast<size_t>(blockIdx.x) * threads + threadIdx.x;
+    const size_t k = static_cast<size_t>(blockIdx.x) * sum_threads + threadIdx.x;
     if (k == 0) atomicAdd(sums.counts + 1, static_cast<unsigned long long>(count));
     if (k >= lower_size(tile.bands)) return;
     const Entry entry = entry_of(k);
@@ -169,13 +169,13 @@ __global__ void grid_extremes_kernel(TileView tile, Grid grid, const uint8_t* __
                                      float* __restrict__ low, float* __restrict__ high) {
     const float* const band = tile.data + static_cast<size_t>(blockIdx.x) * tile.band_stride;
     float least = INFINITY, greatest = -INFINITY;
-    for (int place = static_cast<int>(threadIdx.x); place < grid.places; place += threads)
+    for (int place = static_cast<int>(threadIdx.x); place < grid.places; place += sum_threads)
         if (valid[place] != 0) {
             const float v = __fadd_rn(__ldg(band + grid.offset(tile, place)), 0.0f); // turns -0 into 0
             least = fminf(least, v);
             greatest = fmaxf(greatest, v);
         }
-    __shared__ float part[2][threads / 32];
+    __shared__ float part[2][sum_threads / 32];
     for (int o = 16; o > 0; o /= 2) {
         least = fminf(least, __shfl_xor_sync(~0u, least, o));
         greatest = fmaxf(greatest, __shfl_xor_sync(~0u, greatest, o));
@@ -186,7 +186,7 @@ __global__ void grid_extremes_kernel(TileView tile, Grid grid, const uint8_t* __
     }
     __syncthreads();
     if (threadIdx.x != 0) return;
-    for (int k = 0; k < threads / 32; ++k) {
+    for (int k = 0; k < sum_threads / 32; ++k) {
         least = fminf(least, part[0][k]);
         greatest = fmaxf(greatest, part[1][k]);
     }
@@ -204,11 +204,11 @@ void launch_adding(const BlockResults& results, int bands, int blocks, const Sce
                                                                                             blocks, sums);
     HSI_CUDA_LAUNCHED("bands_kernel");
     if (results.scatter == nullptr) return;
-    products_kernel<<<dim3(entries, groups), threads, 0, stream>>>(results, bands, blocks, sums.product);
+    products_kernel<<<dim3(entries, groups), sum_threads, 0, stream>>>(results, bands, blocks, sums.product);
     HSI_CUDA_LAUNCHED("products_kernel");
     if (results.differences == nullptr) return;
-    differences_kernel<<<dim3(entries, groups), threads, 0, stream>>>(results, bands, blocks,
-                                                                      sums.difference);
+    differences_kernel<<<dim3(entries, groups), sum_threads, 0, stream>>>(results, bands, blocks,
+                                                                          sums.difference);
     HSI_CUDA_LAUNCHED("differences_kernel");
 }
 
@@ -223,8 +223,8 @@ void launch_borders(const TileView& tile, const uint8_t* valid, const SceneSums&
         part.data = tile.data + static_cast<size_t>(row) * block_lines * tile.line_stride;
         part.h = tile.h - row * block_lines;
         borders_kernel<<<dim3(groups_of(lower_size(tile.bands)), static_cast<unsigned>(count * across)),
-                         threads, 0, stream>>>(part, valid + static_cast<size_t>(row) * block_lines * tile.w,
-                                               across, sums);
+                         sum_threads, 0, stream>>>(
+            part, valid + static_cast<size_t>(row) * block_lines * tile.w, across, sums);
         HSI_CUDA_LAUNCHED("borders_kernel");
     }
 }
@@ -248,8 +248,8 @@ void launch_extremes(const TileView& tile, int first, int step, uint8_t* valid, 
     grid_valid_kernel<<<(static_cast<unsigned>(grid.places) + few - 1) / few, few, 0, stream>>>(tile, grid,
                                                                                                 valid, count);
     HSI_CUDA_LAUNCHED("grid_valid_kernel");
-    grid_extremes_kernel<<<static_cast<unsigned>(tile.bands), threads, 0, stream>>>(tile, grid, valid, low,
-                                                                                    high);
+    grid_extremes_kernel<<<static_cast<unsigned>(tile.bands), sum_threads, 0, stream>>>(tile, grid, valid,
+                                                                                        low, high);
     HSI_CUDA_LAUNCHED("grid_extremes_kernel");
 }
 

@@ -16,7 +16,9 @@ constexpr int64_t product_bytes = int64_t{128} << 20;
 constexpr int largest_product = 16384;
 constexpr int chunk = 16; ///< number of sums that one thread keeps in registers
 
-unsigned blocks_of(int64_t n, int64_t each = threads) { return static_cast<unsigned>((n + each - 1) / each); }
+unsigned blocks_for(int64_t n, int64_t each = threads) {
+    return static_cast<unsigned>((n + each - 1) / each);
+}
 
 __global__ void valid_kernel(const float* __restrict__ raw, int64_t pixels, int bands, unsigned char* valid) {
     const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -90,7 +92,7 @@ __global__ void logits_kernel(const LogitsWork w, int from) {
 
 template <int N>
 void launch_logits_of(const LogitsWork& w, int from, bool more, cudaStream_t stream) {
-    const dim3 grid(blocks_of(w.pixels / 2), static_cast<unsigned>(w.parts));
+    const dim3 grid(blocks_for(w.pixels / 2), static_cast<unsigned>(w.parts));
     if (from > 0)
         logits_kernel<N, false, false><<<grid, threads, 0, stream>>>(w, from);
     else if (more)
@@ -331,12 +333,12 @@ Products::Products(int features_, int64_t anchors, int outputs) {
 }
 
 void launch_valid(const float* raw, int64_t pixels, int bands, unsigned char* valid, cudaStream_t stream) {
-    valid_kernel<<<blocks_of(pixels), threads, 0, stream>>>(raw, pixels, bands, valid);
+    valid_kernel<<<blocks_for(pixels), threads, 0, stream>>>(raw, pixels, bands, valid);
     HSI_CUDA_LAUNCHED("valid");
 }
 
 void launch_scale(const ScaleWork& work, cudaStream_t stream) {
-    scale_kernel<<<blocks_of(work.pixels), threads, 0, stream>>>(work);
+    scale_kernel<<<blocks_for(work.pixels), threads, 0, stream>>>(work);
     HSI_CUDA_LAUNCHED("scale");
 }
 
@@ -354,18 +356,18 @@ void launch_logits(const LogitsWork& work, cudaStream_t stream) {
 }
 
 void launch_softmax(const SoftmaxWork& work, cudaStream_t stream) {
-    softmax_kernel<<<blocks_of(work.pixels), threads, 0, stream>>>(work);
+    softmax_kernel<<<blocks_for(work.pixels), threads, 0, stream>>>(work);
     HSI_CUDA_LAUNCHED("softmax");
 }
 
 void launch_weight(const WeightWork& work, cudaStream_t stream) {
-    weight_kernel<<<blocks_of(work.core_samples * work.core_lines), threads, 0, stream>>>(work);
+    weight_kernel<<<blocks_for(work.core_samples * work.core_lines), threads, 0, stream>>>(work);
     HSI_CUDA_LAUNCHED("weight");
 }
 
 void launch_kernel_matrix(double* k, const double* squares, int64_t samples, double gamma,
                           cudaStream_t stream) {
-    const dim3 grid(blocks_of(samples, 32), blocks_of(samples, 32));
+    const dim3 grid(blocks_for(samples, 32), blocks_for(samples, 32));
     kernel_matrix_kernel<<<grid, dim3(32, 8), 0, stream>>>(k, squares, samples, gamma);
     HSI_CUDA_LAUNCHED("kernel matrix");
 }
@@ -376,26 +378,26 @@ void launch_border(const double* k, int64_t samples, double* r, cudaStream_t str
 }
 
 void launch_residual(const ResidualWork& work, cudaStream_t stream) {
-    residual_kernel<<<blocks_of(work.samples), threads, 0, stream>>>(work);
+    residual_kernel<<<blocks_for(work.samples), threads, 0, stream>>>(work);
     HSI_CUDA_LAUNCHED("residual");
 }
 
 void launch_right_side(int64_t samples, int outputs, double beta, const double* v, const double* multiplier,
                        const double* r, double* g_to_rhs, cudaStream_t stream) {
-    const dim3 grid(blocks_of(samples, 256) + 1, static_cast<unsigned>(outputs));
+    const dim3 grid(blocks_for(samples, 256) + 1, static_cast<unsigned>(outputs));
     right_side_kernel<<<grid, 256, 0, stream>>>(samples, beta, v, multiplier, r, g_to_rhs);
     HSI_CUDA_LAUNCHED("right side");
 }
 
 void launch_shifted(int64_t d, int outputs, double beta, const double* values, const double* next,
                     double* turned, cudaStream_t stream) {
-    shifted_kernel<<<blocks_of(d), threads, 0, stream>>>(d, outputs, beta, values, next, turned);
+    shifted_kernel<<<blocks_for(d), threads, 0, stream>>>(d, outputs, beta, values, next, turned);
     HSI_CUDA_LAUNCHED("shifted");
 }
 
 void launch_soft(int64_t count, double threshold, double growth, const double* w, double* v,
                  double* multiplier, cudaStream_t stream) {
-    soft_kernel<<<blocks_of(count), threads, 0, stream>>>(count, threshold, growth, w, v, multiplier);
+    soft_kernel<<<blocks_for(count), threads, 0, stream>>>(count, threshold, growth, w, v, multiplier);
     HSI_CUDA_LAUNCHED("soft");
 }
 

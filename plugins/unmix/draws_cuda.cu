@@ -29,10 +29,11 @@ using cuda::DeviceBuffer;
 using cuda::DeviceGuard;
 using stream::TileLimits;
 
-constexpr int threads = 128;
-constexpr int chunk = 8; ///< number of spectra whose products are computed together if there are many spectra
+constexpr int draw_threads = 128;
+/// Number of spectra whose products are computed together if there are many spectra.
+constexpr int draw_chunk = 8;
 /// Up to this number of spectra, the data of a thread fit into its local memory.
-constexpr int own_memory = 16;
+constexpr int own_draw_memory = 16;
 /// Limit per worker for the data that do not fit into local memory.
 constexpr int64_t most_scratch = int64_t{256} << 20;
 
@@ -226,14 +227,14 @@ __device__ Problem problem_of(const DrawTask& t, const DrawPlace& draw, const do
 
 /// Solves realisations of at most Most spectra, one pixel per thread.
 template <int Most, bool Noise>
-__global__ void __launch_bounds__(threads) draw_by_thread(const DrawTask t, const DrawPixels w) {
+__global__ void __launch_bounds__(draw_threads) draw_by_thread(const DrawTask t, const DrawPixels w) {
     __shared__ double numbers[Most * Most + Most * (Most + 1) / 2 + Most];
     double products[Most], factor[Most * (Most + 1) / 2], abundances[Most], trial[Most], ones[Most],
         mean[Most], squares[Most], fraction[Most];
     int index[Most];
     unsigned char state[Most];
     const DrawRoom room{products, factor, abundances, trial, ones, mean, squares, fraction, index, state};
-    const int64_t i = static_cast<int64_t>(blockIdx.x) * threads + threadIdx.x;
+    const int64_t i = static_cast<int64_t>(blockIdx.x) * draw_threads + threadIdx.x;
     const bool there = i < w.count, valid = there && is_valid_draw_pixel(t, w, i);
     for (int c = 0; c < t.classes; ++c)
         mean[c] = squares[c] = 0;
@@ -242,7 +243,7 @@ __global__ void __launch_bounds__(threads) draw_by_thread(const DrawTask t, cons
         const DrawPlace draw = t.draws[d];
         __syncthreads(); // All threads must have finished the previous realisation.
         const int p = draw.size, n = p * p + p * (p + 1) / 2 + p;
-        for (int k = static_cast<int>(threadIdx.x); k < n; k += threads)
+        for (int k = static_cast<int>(threadIdx.x); k < n; k += draw_threads)
             numbers[k] = t.numbers[draw.numbers + k];
         __syncthreads();
         if (!valid) continue;
@@ -256,11 +257,11 @@ __global__ void __launch_bounds__(threads) draw_by_thread(const DrawTask t, cons
 /// Solves realisations of any number of spectra. The arrays of a thread are in `scratch`. With n threads,
 /// each thread processes every n-th pixel.
 template <bool Noise>
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(draw_threads)
     draw_in_memory(const DrawTask t, const DrawPixels w, unsigned char* scratch) {
-    const int64_t me = static_cast<int64_t>(blockIdx.x) * threads + threadIdx.x;
+    const int64_t me = static_cast<int64_t>(blockIdx.x) * draw_threads + threadIdx.x;
     const DrawRoom room = room_at(scratch + me * room_bytes(t.most, t.classes), t.most, t.classes);
-    for (int64_t i = me; i < w.count; i += static_cast<int64_t>(gridDim.x) * threads) {
+    for (int64_t i = me; i < w.count; i += static_cast<int64_t>(gridDim.x) * draw_threads) {
         const bool valid = is_valid_draw_pixel(t, w, i);
         for (int c = 0; c < t.classes; ++c)
             room.mean[c] = room.squared[c] = 0;
@@ -269,8 +270,8 @@ __global__ void __launch_bounds__(threads)
             const DrawPlace draw = t.draws[d];
             double squared = 0;
             // The noise is generated again for each chunk.
-            for (int first = 0; first < draw.size; first += chunk)
-                draw_products<chunk, Noise>(t, w, i, draw, first, room.products, squared);
+            for (int first = 0; first < draw.size; first += draw_chunk)
+                draw_products<draw_chunk, Noise>(t, w, i, draw, first, room.products, squared);
             solve_draw(t, problem_of(t, draw, t.numbers + draw.numbers), draw, room, squared,
                        w.rmse != nullptr, all);
         }
@@ -347,9 +348,9 @@ struct DeviceDraws {
 
 /// Returns the number of blocks of draw_in_memory() per worker; 0 if local memory is large enough.
 int64_t blocks_in_memory(const DrawPlan& plan) {
-    if (plan.most <= static_cast<size_t>(own_memory)) return 0;
+    if (plan.most <= static_cast<size_t>(own_draw_memory)) return 0;
     const int64_t block =
-        threads * room_bytes(static_cast<int64_t>(plan.most), static_cast<int64_t>(plan.classes));
+        draw_threads * room_bytes(static_cast<int64_t>(plan.most), static_cast<int64_t>(plan.classes));
     return std::clamp<int64_t>(most_scratch / block, 1, 512);
 }
 
@@ -371,7 +372,7 @@ class CudaDrawWorker final : public stream::Worker {
         return static_cast<int64_t>(plan.library.bands()) * (plan.options.noise ? 2 : 1);
     }
     static int64_t scratch_bytes(const DrawPlan& plan) {
-        return blocks_in_memory(plan) * threads *
+        return blocks_in_memory(plan) * draw_threads *
                room_bytes(static_cast<int64_t>(plan.most), static_cast<int64_t>(plan.classes));
     }
     static uint64_t device_bytes(const DrawPlan& plan, const TileLimits& limits) {
@@ -425,15 +426,15 @@ class CudaDrawWorker final : public stream::Worker {
   private:
     template <bool Noise>
     void launch(const DrawPixels& w, cudaStream_t stream) {
-        const auto blocks = static_cast<unsigned>((w.count + threads - 1) / threads);
+        const auto blocks = static_cast<unsigned>((w.count + draw_threads - 1) / draw_threads);
         const DrawTask& t = m_draws->task;
-        if (t.most <= own_memory / 2)
-            draw_by_thread<own_memory / 2, Noise><<<blocks, threads, 0, stream>>>(t, w);
-        else if (t.most <= own_memory)
-            draw_by_thread<own_memory, Noise><<<blocks, threads, 0, stream>>>(t, w);
+        if (t.most <= own_draw_memory / 2)
+            draw_by_thread<own_draw_memory / 2, Noise><<<blocks, draw_threads, 0, stream>>>(t, w);
+        else if (t.most <= own_draw_memory)
+            draw_by_thread<own_draw_memory, Noise><<<blocks, draw_threads, 0, stream>>>(t, w);
         else
             draw_in_memory<Noise>
-                <<<static_cast<unsigned>(std::min<int64_t>(blocks, m_blocks)), threads, 0, stream>>>(
+                <<<static_cast<unsigned>(std::min<int64_t>(blocks, m_blocks)), draw_threads, 0, stream>>>(
                     t, w, m_scratch.data());
     }
 
