@@ -70,10 +70,10 @@ def pixels(path):
 
 @pytest.mark.quick
 @pytest.mark.parametrize("method", ["osp", "gs"])
-def test_targets_are_the_references(scene, out, method):
-    succeed(atdca("-t", 10, "-method", method, scene, out / "t.gpkg"))
+def test_targets_are_the_references(utm_scene, out, method):
+    succeed(atdca("-t", 10, "-method", method, utm_scene, out / "t.gpkg"))
     rows, srs = points(out / "t.gpkg")
-    want = reference(read(scene), 10, method == "gs")
+    want = reference(read(utm_scene), 10, method == "gs")
     assert [(r["rank"], r["line"], r["sample"]) for r in rows] == [(k + 1, l, s) for k, (l, s, _) in enumerate(want)]
     assert np.allclose([r["score"] for r in rows], [w[2] for w in want], rtol=1e-9)
     for r in rows:  # pixel centres in the scene's SRS
@@ -124,8 +124,8 @@ def test_same_targets_for_every_tiling_memory_and_format(tmp_path, out):
         assert got == want
 
 
-def test_lon_lat_are_gdaltransforms(scene, out):
-    succeed(atdca("-q", "-t", 8, scene, out / "t.geojson"))
+def test_lon_lat_are_gdaltransforms(utm_scene, out):
+    succeed(atdca("-q", "-t", 8, utm_scene, out / "t.geojson"))
     rows, _ = points(out / "t.geojson")
     # This test checks the fields; a test below checks the positions of the points.
     text = "".join(f"{500000 + 20 * (r['sample'] + 0.5)} {4480000 - 20 * (r['line'] + 0.5)}\n" for r in rows)
@@ -160,9 +160,9 @@ def test_places_on_real_scenes_are_gdaltransforms(name, out):
 
 
 @pytest.mark.parametrize("name", ["t.gpkg", "t.geojson", "t.csv", "t.shp", "t.fgb", "t"])
-def test_vector_drivers_by_extension(scene, out, name):
-    succeed(atdca("-q", "-t", 5, scene, out / name))
-    want = reference(read(scene), 5)
+def test_vector_drivers_by_extension(utm_scene, out, name):
+    succeed(atdca("-q", "-t", 5, utm_scene, out / name))
+    want = reference(read(utm_scene), 5)
     rows, _ = points(out / name)
     assert [(int(r["line"]), int(r["sample"])) for r in rows] == [w[:2] for w in want]
     assert {"rank", "line", "sample", "score", "lon", "lat"} <= set(rows[0])
@@ -196,12 +196,12 @@ def test_formats_of_degrees_get_degrees(scene, out, tmp_path, name, srs):
         assert np.allclose(document["features"][0]["geometry"]["coordinates"], want[0], rtol=0, atol=1e-8)
 
 
-def test_geojson_of_2008_keeps_an_srs_that_has_a_code(scene, out, tmp_path):
-    succeed(atdca("-q", "-t", 3, "-lco", "RFC7946=NO", scene, out / "t.geojson"))
+def test_geojson_of_2008_keeps_an_srs_that_has_a_code(utm_scene, out, tmp_path):
+    succeed(atdca("-q", "-t", 3, "-lco", "RFC7946=NO", utm_scene, out / "t.geojson"))
     assert "32616" in json.dumps(json.loads((out / "t.geojson").read_text())["crs"])
     rows, _ = points(out / "t.geojson")
     assert all(r["x"] == 500000 + 20 * (r["sample"] + 0.5) for r in rows)
-    subprocess.run(["gdal_translate", "-q", "-a_srs", OWN_SRS, scene, str(tmp_path / "s.tif")], check=True)
+    subprocess.run(["gdal_translate", "-q", "-a_srs", OWN_SRS, utm_scene, str(tmp_path / "s.tif")], check=True)
     succeed(atdca("-q", "-t", 3, "-lco", "RFC7946=NO", tmp_path / "s.tif", out / "u.geojson"))
     assert all(-180 <= r["x"] <= 180 for r in points(out / "u.geojson")[0])  # no code exists for it
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from osgeo import gdal, ogr, osr
 
-from conftest import DATA, ROOT, assert_untouched, first_error, refuse, run, succeed, write_scene
+from conftest import DATA, ROOT, assert_untouched, first_error, refuse, run, succeed, write_utm_scene as write_scene
 
 gdal.UseExceptions()
 ogr.UseExceptions()

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from osgeo import gdal, ogr
 
-from conftest import BIN, ROOT, Result, assert_untouched, first_error, run, succeed, write_scene
+from conftest import BIN, ROOT, UTM, Result, assert_untouched, first_error, run, succeed, write_scene
 
 SCRIPT = ROOT / "scripts" / "compare_classifiers"
 LINES, SAMPLES, SEEDS = 36, 40, 2
@@ -65,8 +65,8 @@ def case(tmp_path_factory):
     random = np.random.default_rng(3)
     spectra = 1000 + random.normal(0, 60, (5, 10))
     data = np.moveaxis(spectra[labels], 2, 0) + random.normal(0, 60, (10, LINES, SAMPLES))
-    scene = write_scene(folder / "scene.img", data)
-    path = write_scene(folder / "labels.tif", labels[None], driver="GTiff", dtype="u1")
+    scene = write_scene(folder / "scene.img", data, epsg=UTM)
+    path = write_scene(folder / "labels.tif", labels[None], driver="GTiff", dtype="u1", epsg=UTM)
     return types.SimpleNamespace(scene=scene, path=path, labels=labels, folder=folder)
 
 

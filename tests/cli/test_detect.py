@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from osgeo import gdal, ogr, osr
 
-from conftest import ROOT, assert_untouched, cube, envi_header, first_error, open_band, read, real_scene, run, succeed, write_scene
+from conftest import ROOT, assert_untouched, cube, envi_header, first_error, open_band, read, real_scene, run, succeed, write_utm_scene as write_scene
 
 WAVELENGTHS = [400 + 10 * b for b in range(12)]
 METHODS = ["sam", "sid", "mf", "cem", "ace", "rx"]

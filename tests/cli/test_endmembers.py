@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from osgeo import gdal, ogr
 
-from conftest import assert_untouched, first_error, read, real_scene, run, succeed, write_scene
+from conftest import UTM, assert_untouched, first_error, read, real_scene, run, succeed, write_scene
 
 WAVELENGTHS = [400 + 10 * b for b in range(10)]
 
@@ -42,7 +42,7 @@ def made(samples=50, lines=40, bands=10, pure=5, seed=3):
 def scene(tmp_path):
     data = made()
     data[3, 7, 9] = np.nan
-    return write_scene(tmp_path / "scene.img", data, wavelengths=WAVELENGTHS)
+    return write_scene(tmp_path / "scene.img", data, wavelengths=WAVELENGTHS, epsg=UTM)
 
 
 KNOWN = {"nfindr": [(45, 52), (64, 68), (31, 89), (69, 42)], "vca": [(91, 45), (53, 20), (92, 3), (87, 15)]}

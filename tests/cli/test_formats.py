@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from osgeo import gdal, ogr, osr
 
-from conftest import (PLUGINS, assert_untouched, cube, envi_header, first_error, open_band, read, refuse, refuse_spp, run,
+from conftest import (PLUGINS, UTM, assert_untouched, cube, envi_header, first_error, open_band, read, refuse, refuse_spp, run,
                       spp, succeed, write_scene)
 
 
@@ -72,8 +72,9 @@ def test_values_that_come_back_different_are_refused(scene, out):
 
 
 @pytest.mark.quick
-def test_netcdf_holds_all_bands_and_their_wavelengths(scene, out):
+def test_netcdf_holds_all_bands_and_their_wavelengths(utm_scene, out):
     has_driver("netCDF")
+    scene = utm_scene
     succeed(spp(scene, out / "y.tif"))
     succeed(spp(scene, out / "y.nc"))
     dataset = gdal.Open(str(out / "y.nc"))
@@ -323,13 +324,13 @@ def test_formats_that_lose_the_meaning_of_nodata_are_told(tmp_path, out, driver,
     has_driver(driver)
     data = cube()
     data[:, 3, 4] = -9
-    scene = write_scene(tmp_path / "s.img", data, nodata=-9)
+    scene = write_scene(tmp_path / "s.img", data, nodata=-9, epsg=UTM)
     result = succeed(spp("-of", driver, "-ot", "Float32", scene, out / name))
     kept = open_band(out / name).GetNoDataValue() == -9
     assert kept or driver in ("VICAR", "ISIS3")
     assert ("does not store the nodata value -9" in result.err) == (not kept), result.err
     succeed(run("gdal_hsi_svm_train", "-q", "-C", 1, "-gamma", 1, scene, write_scene(
-        tmp_path / "l.tif", np.arange(cube()[0].size).reshape(1, *cube()[0].shape) % 3, "GTiff", "u1"), out / "m.json"))
+        tmp_path / "l.tif", np.arange(cube()[0].size).reshape(1, *cube()[0].shape) % 3, "GTiff", "u1", epsg=UTM), out / "m.json"))
     result = succeed(run("gdal_hsi_svm_classify", "-of", driver, scene, out / "m.json", out / ("map_" + name)))
     assert "nodata value" not in result.err  # 0 means unclassified in every map
 
@@ -465,13 +466,13 @@ def scene_with_all(folder, how):
     data = np.random.default_rng(4).integers(1, 200, (3, 12, 15)).astype(np.float32)
     spectral = {"wavelengths": [400 + 10.5 * b for b in range(3)], "names": ["alpha", "beta", "gamma"]}
     if how == "header":
-        path = write_scene(folder / "s.img", data, nodata=0, fwhm=[9, 9.125, 9.25], bbl=[1, 0, 1], **spectral)
+        path = write_scene(folder / "s.img", data, nodata=0, fwhm=[9, 9.125, 9.25], bbl=[1, 0, 1], epsg=UTM, **spectral)
         with open(folder / "s.hdr", "a", encoding="utf-8") as header:
             header.write("reflectance scale factor = 10000\nacquisition time = 2022-08-28T05:19:16Z\nsensor type = HyMap\n"
                          "data units = reflectance\n")
         return path
     placed = how == "bands"
-    path = write_scene(folder / "s.tif", data, driver="GTiff", nodata=0, **spectral, **({} if placed else {"geotransform": None, "epsg": None}))
+    path = write_scene(folder / "s.tif", data, driver="GTiff", nodata=0, **spectral, **({"epsg": UTM} if placed else {"geotransform": None, "epsg": None}))
     dataset = gdal.Open(path, gdal.GA_Update)
     dataset.SetMetadata({"acquisition_time": "2022-08-28T05:19:16Z", "sensor": "HyMap"})
     for b in range(3):
@@ -505,7 +506,7 @@ def test_all_metadata_are_kept_or_told(monkeypatch, tmp_path, out, driver, name,
     if how == "classes":
         if driver in ("VRT", "HSI"):
             pytest.skip("no format of maps")
-        labels = write_scene(tmp_path / "l.tif", np.arange(180).reshape(1, 12, 15) % 3, "GTiff", "u1")
+        labels = write_scene(tmp_path / "l.tif", np.arange(180).reshape(1, 12, 15) % 3, "GTiff", "u1", epsg=UTM)
         succeed(run("gdal_hsi_svm_train", "-q", "-C", 1, "-gamma", 1, "-bbl", "ignore", scene, labels, tmp_path / "m.json"))
         command = ["gdal_hsi_svm_classify", "-q", "-bbl", "ignore"]
         last = [tmp_path / "m.json"]
@@ -539,6 +540,18 @@ def same(a, b):
     if isinstance(a, float) and isinstance(b, float):
         return a == b or (a != a and b != b) or abs(a - b) <= 1e-6 * abs(a)
     return a == b
+
+
+@pytest.mark.parametrize("driver, name", [("GTiff", "y.tif"), ("ENVI", "y.dat"), ("HFA", "y.img"), ("netCDF", "y.nc"), ("PCIDSK", "y.pix")])
+@pytest.mark.parametrize("of_source, source", [("GTiff", "s.tif"), ("ENVI", "s.img")])
+def test_a_local_srs_is_kept_or_told(tmp_path, out, of_source, source, driver, name):
+    """GDAL's ENVI driver writes the name of a local SRS as "Arbitrary", which means no SRS."""
+    has_driver(driver)
+    said = succeed(spp("-q", "-of", driver, write_scene(tmp_path / source, cube(9, 8, 4), driver=of_source), out / name))
+    srs = gdal.Open(str(out / name)).GetSpatialRef()
+    kept = srs is not None and srs.GetName() == "local"
+    assert kept or driver not in ("GTiff", "ENVI")
+    assert kept != ("the SRS" in said.err), said.err
 
 
 @pytest.mark.parametrize("driver, name", [("GTiff", "y.tif"), ("HFA", "y.img"), ("ENVI", "y.dat")])

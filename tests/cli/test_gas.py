@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from osgeo import gdal
 
-from conftest import first_error, read, run, succeed, write_scene
+from conftest import UTM, first_error, read, run, succeed, write_scene
 
 BANDS = 24
 NM = np.linspace(2100, 2500, BANDS)
@@ -248,7 +248,7 @@ def test_plumes(tmp_path, words, threshold, extent, least, eight, deviation):
     e = enhancement()
     u = np.abs(np.random.default_rng(8).normal(100, 10, e.shape)).astype(np.float32)
     scene = write_scene(tmp_path / "e.tif", np.stack([e, u]), driver="GTiff", names=["CH4 enhancement", "CH4 uncertainty"],
-                        geotransform=(500000, 40, 0, 4480000, 0, -30))
+                        geotransform=(500000, 40, 0, 4480000, 0, -30), epsg=UTM)
     words = [*words, "-wind", 4] + (["-ueff", "log:0.9,0.6"] if not words else [])
     succeed(gas("-method", "none", *words, "-plumes", tmp_path / "p.gpkg", "-plume-map", tmp_path / "m.tif", scene))
     x = e.astype(float)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from osgeo import gdal
 
-from conftest import assert_untouched, first_error, read, run, succeed, write_scene
+from conftest import assert_untouched, first_error, read, run, succeed, write_utm_scene as write_scene
 
 SAMPLES, LINES, BANDS = 60, 50, 9
 TOOLS = ["pca", "svm", "mlr"]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from osgeo import gdal
 
-from conftest import assert_untouched, first_error, run, succeed, write_scene
+from conftest import assert_untouched, first_error, run, succeed, write_utm_scene as write_scene
 from test_classification import COLOURS, NAMES, read, scene_of, truth, write_labels
 
 gdal.UseExceptions()

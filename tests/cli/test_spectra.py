@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from osgeo import gdal, ogr, osr
 
-from conftest import assert_untouched, cube, envi_header, first_error, run, succeed, write_scene
+from conftest import UTM, assert_untouched, cube, envi_header, first_error, run, succeed, write_scene
 
 BANDS, LINES, SAMPLES = 12, 30, 40
 NM = [400 + 50 * b for b in range(BANDS)]
@@ -30,7 +30,7 @@ def data():
 
 @pytest.fixture
 def scene(tmp_path, data):
-    return write_scene(tmp_path / "scene.img", data, nodata=-9999, wavelengths=NM, fwhm=[9.5] * BANDS)
+    return write_scene(tmp_path / "scene.img", data, nodata=-9999, wavelengths=NM, fwhm=[9.5] * BANDS, epsg=UTM)
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def classes():
 
 @pytest.fixture
 def labels(tmp_path, classes):
-    write_scene(tmp_path / "labels.tif", classes[None], "GTiff", "u1")
+    write_scene(tmp_path / "labels.tif", classes[None], "GTiff", "u1", epsg=UTM)
     dataset = gdal.Open(str(tmp_path / "labels.tif"), gdal.GA_Update)
     dataset.GetRasterBand(1).SetCategoryNames(["", "meadow", "", "water, deep"])
     dataset = None

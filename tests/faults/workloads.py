@@ -25,7 +25,7 @@ import pytest
 from osgeo import gdal, ogr, osr
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from suite import BIN, PATIENCE, Result, cube, run_words, snapshot, wait_for, write_scene  # noqa: E402
+from suite import BIN, PATIENCE, Result, cube, run_words, snapshot, wait_for, write_utm_scene as write_scene  # noqa: E402
 
 ogr.UseExceptions()
 ALL = os.environ.get("HSI_FAULTS_ALL", "") not in ("", "0")

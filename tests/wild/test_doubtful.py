@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from conftest import read, run, succeed, write_scene
+from conftest import UTM, read, run, succeed, write_scene
 
 
 def noise(lines, samples, bands, seed=1):
@@ -253,7 +253,7 @@ def test_a_dimensionality_of_more_than_half_of_the_bands(tmp_path, method, many)
 
 def test_geojson_without_a_georeference(tmp_path):
     data = noise(10, 12, 5)
-    for name, reference, format_, warned in [("a", {"geotransform": None, "epsg": None}, "geojson", True), ("b", {}, "geojson", False),
+    for name, reference, format_, warned in [("a", {"geotransform": None, "epsg": None}, "geojson", True), ("b", {"epsg": UTM}, "geojson", False),
                                              ("c", {"geotransform": None, "epsg": None}, "gpkg", False)]:
         write_scene(tmp_path / f"{name}.img", data, **reference)
         for tool in "atdca", "endmembers":

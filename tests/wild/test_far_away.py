@@ -8,7 +8,7 @@ import time
 
 import numpy as np
 import pytest
-from conftest import assert_untouched, cube, first_error, gdal, run, start, succeed, write_scene
+from conftest import UTM, assert_untouched, cube, first_error, gdal, run, start, succeed, write_scene
 from http_server import Server
 
 SAMPLES, LINES, BANDS = 150, 120, 40
@@ -36,7 +36,7 @@ def make(folder, kind, data=None):
     if kind in ENVI:
         return write_scene(folder / "scene.img", data, dtype="i2", options=[f"INTERLEAVE={kind}"])
     if kind == "PCIDSK":
-        return write_scene(folder / "scene.pix", data, driver="PCIDSK", dtype="i2")
+        return write_scene(folder / "scene.pix", data, driver="PCIDSK", dtype="i2", epsg=UTM)
     if kind == "cog":
         write_scene(folder / "stage.tif", data, driver="GTiff", dtype="i2")
         gdal.Translate(str(folder / "scene.tif"), str(folder / "stage.tif"), format="COG",

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from conftest import assert_untouched, first_error, refuse, run, succeed, write_scene
+from conftest import assert_untouched, first_error, refuse, run, succeed, write_utm_scene as write_scene
 from label_files import (LINES, PLACE, SAMPLES, labels_on, points_of, scene_of, truth, write_features, write_labels)
 from osgeo import gdal, ogr, osr
 

@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from conftest import cube, refuse, run, succeed, write_scene
+from conftest import cube, refuse, run, succeed, write_utm_scene as write_scene
 from osgeo import gdal, ogr
 BANDS = 10
 WAVELENGTHS = [450 + 40 * b for b in range(BANDS)]

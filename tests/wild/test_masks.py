@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from osgeo import gdal, ogr, osr
 
-from conftest import assert_untouched, cube, first_error, read, run, succeed, write_scene
+from conftest import assert_untouched, cube, first_error, read, run, succeed, write_utm_scene as write_scene
 
 gdal.UseExceptions()
 

@@ -7,7 +7,7 @@ import subprocess
 
 import numpy as np
 import pytest
-from conftest import BIN, assert_untouched, first_error, read, refuse, run, succeed, write_scene
+from conftest import BIN, assert_untouched, first_error, read, refuse, run, succeed, write_utm_scene as write_scene
 from label_files import write_labels
 from osgeo import gdal
 NM = [450.0, 550.0, 650.0, 850.0]

@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from conftest import assert_untouched, cube, first_error, read, refuse, run, succeed, write_scene
+from conftest import assert_untouched, cube, first_error, read, refuse, run, succeed, write_utm_scene as write_scene
 from osgeo import gdal
 BANDS = 7
 WAVELENGTHS = [450 + 60 * b for b in range(BANDS)]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from conftest import (assert_untouched, cube, first_error, read, run, start, stored_bytes, succeed, wait_for,
-                      write_scene)
+                      write_utm_scene as write_scene)
 
 BANDS = 12
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from osgeo import gdal
 
-from conftest import PLUGINS, cube, run, stored_bytes, succeed, write_scene
+from conftest import PLUGINS, cube, run, stored_bytes, succeed, write_utm_scene as write_scene
 
 BANDS = 12
 os.environ["GDAL_DRIVER_PATH"] = str(PLUGINS)

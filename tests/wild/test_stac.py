@@ -13,7 +13,7 @@ import urllib.parse
 
 import numpy as np
 import pytest
-from conftest import ROOT, assert_untouched, cube, first_error, open_band, run, succeed, write_scene
+from conftest import ROOT, assert_untouched, cube, first_error, open_band, run, succeed, write_utm_scene as write_scene
 from osgeo import gdal, osr
 
 sys.path.insert(0, str(ROOT / "tests" / "cli"))

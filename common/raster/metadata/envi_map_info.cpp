@@ -163,15 +163,6 @@ bool has_coordinate_system(const EnviHeader& header) {
            !srs.IsEmpty();
 }
 
-std::string wkt_of(const OGRSpatialReference& srs) {
-    const GdalErrors quiet;
-    char* wkt = nullptr;
-    srs.exportToWkt(&wkt);
-    std::string out = wkt != nullptr ? wkt : "";
-    CPLFree(wkt);
-    return out;
-}
-
 struct Unit {
     const char *name, *spellings; ///< the name in GDAL's driver; other spellings in the form of letters(),
                                   ///< separated by blanks
@@ -377,7 +368,7 @@ class Reader {
             OGRSpatialReference srs;
             project(srs);
             srs.SetWellKnownGeogCS(CPLSPrintf("EPSG:%d", datum->epsg));
-            m_out.coordinate_system = wkt_of(srs);
+            m_out.coordinate_system = envi_coordinate_system(srs);
         }
         if (datum == nullptr && !m_srs_is_told)
             note(text.empty()
@@ -428,6 +419,15 @@ class Reader {
 };
 
 } // namespace
+
+std::string envi_coordinate_system(const OGRSpatialReference& srs) {
+    const GdalErrors quiet;
+    char* wkt = nullptr;
+    srs.exportToWkt(&wkt);
+    std::string out = wkt != nullptr ? wkt : "";
+    CPLFree(wkt);
+    return out.find_first_of("{}\n") == std::string::npos ? out : std::string();
+}
 
 EnviMapInfo envi_map_info(const EnviHeader& header) { return Reader(header).read(); }
 

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+class OGRSpatialReference;
+
 namespace hsi::raster {
 
 struct EnviMapInfo {
@@ -23,5 +25,8 @@ struct EnviMapInfo {
 };
 
 EnviMapInfo envi_map_info(const EnviHeader& header);
+
+/// Returns the SRS as WKT for "coordinate system string"; empty if the WKT cannot be in a header.
+std::string envi_coordinate_system(const OGRSpatialReference& srs);
 
 } // namespace hsi::raster

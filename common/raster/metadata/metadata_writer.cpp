@@ -2,10 +2,12 @@
 // Copies metadata from the source of an output: georeference, domains and band metadata of the dataset, and
 // the fields of an ENVI header or domain.
 #include "raster/metadata/envi_header.h"
+#include "raster/metadata/envi_map_info.h"
 #include "raster/metadata/scene_metadata.h"
 #include "raster/metadata/spectral_metadata.h"
 
 #include <cpl_string.h>
+#include <ogr_spatialref.h>
 
 #include <algorithm>
 #include <cmath>
@@ -349,6 +351,12 @@ std::string finish_envi_header(const std::string& written, const SceneMetadata& 
         // GDAL's ENVI driver has already written these fields from the metadata of the bands.
         if (key == "band names" || key == "data gain values" || key == "data offset values") continue;
         header.set(f.key, f.value);
+    }
+    // GDAL's ENVI driver writes a local SRS as "Arbitrary", without its name.
+    if (const std::string* const map = header.find("map info");
+        map != nullptr && starts_with(*map, "{Arbitrary") && scene.srs && scene.srs->IsLocal() != 0) {
+        if (const std::string text = envi_coordinate_system(*scene.srs); !text.empty())
+            header.set("coordinate system string", "{" + text + "}");
     }
     if (same_bands) {
         std::vector<std::string> names;

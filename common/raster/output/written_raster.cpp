@@ -3,6 +3,7 @@
 
 #include "core/counted.h"
 #include "core/text.h"
+#include "raster/gdal/unknown_srs.h"
 #include "raster/gdal_errors.h"
 #include "raster/gdal_type.h"
 #include "raster/metadata/envi_header.h"
@@ -168,6 +169,12 @@ bool follows(const double (&gt)[6], const SceneMetadata& scene) {
     });
 }
 
+/// A local SRS has nothing but its name to tell it from others, and IsSame() ignores names.
+bool another_local_srs(const OGRSpatialReference& wanted, const OGRSpatialReference& found) {
+    return wanted.IsLocal() != 0 && (wanted.GetName() == nullptr || found.GetName() == nullptr ||
+                                     !EQUAL(wanted.GetName(), found.GetName()));
+}
+
 } // namespace
 
 std::string WrittenRaster::lost_place(const SceneMetadata& scene) const {
@@ -184,7 +191,8 @@ std::string WrittenRaster::lost_place(const SceneMetadata& scene) const {
                    : "";
     }
     const OGRSpatialReference* const srs = file.GetSpatialRef();
-    const bool unknown = scene.srs && (srs == nullptr || srs->IsEmpty());
+    const bool unknown = scene.srs && (srs == nullptr || srs->IsEmpty() || stands_for_none(*srs) ||
+                                       another_local_srs(*scene.srs, *srs));
     if (!placed) return unknown || !scene.srs ? "the georeference" : "the geotransform";
     if (!same_place(wanted, found, file.GetRasterXSize(), file.GetRasterYSize(),
                     unknown ? nullptr : scene.srs.get(), srs))

@@ -8,12 +8,22 @@
 #include <cstdint>
 
 namespace hsi::raster {
+namespace {
+
+/// Returns true if coordinates are lengths of a known unit: in a projected SRS, and in a local SRS with a
+/// unit.
+bool measures_lengths(const OGRSpatialReference& srs) {
+    return srs.IsProjected() || (srs.IsLocal() && srs.GetAttrValue("UNIT") != nullptr);
+}
+
+} // namespace
 
 std::optional<double> pixel_metres(const RasterSource& source) {
     double gt[6];
     if (!source.facts().srs || !source.facts().copy_geotransform(gt)) return {};
     OGRSpatialReference srs;
-    if (srs.importFromWkt(source.facts().srs_wkt().c_str()) != OGRERR_NONE || !srs.IsProjected()) return {};
+    if (srs.importFromWkt(source.facts().srs_wkt().c_str()) != OGRERR_NONE || !measures_lengths(srs))
+        return {};
     const double area = std::fabs(gt[1] * gt[5] - gt[2] * gt[4]);
     const double size = std::sqrt(area) * srs.GetLinearUnits();
     if (!std::isfinite(size) || !(size > 0)) return {};
@@ -25,7 +35,7 @@ std::optional<GroundScale> ground_scale(const RasterSource& source) {
     if (!source.facts().srs || !source.facts().copy_geotransform(gt)) return {};
     OGRSpatialReference srs;
     if (srs.importFromWkt(source.facts().srs_wkt().c_str()) != OGRERR_NONE) return {};
-    if (srs.IsProjected()) return GroundScale{srs.GetLinearUnits(), 0, 0};
+    if (measures_lengths(srs)) return GroundScale{srs.GetLinearUnits(), 0, 0};
     if (!srs.IsGeographic()) return {};
     const double a = srs.GetSemiMajor(), b = srs.GetSemiMinor();
     return GroundScale{srs.GetAngularUnits(), a, 1 - b * b / (a * a)};
