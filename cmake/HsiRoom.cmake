@@ -43,9 +43,9 @@ function(hsi_unity_by_folder target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
 endfunction()
 
-# hsi_cuda_sources(list, target): replaces CUDA sources by one that includes them, if this is a unity build. nvcc parses the
-# same headers three times for each source, which takes as long as everything else, and CMake before 3.31 joins only C
-# and C++.
+# hsi_cuda_sources(list, target): in unity builds, replaces the CUDA sources of a target by one file that includes them.
+# nvcc parses each source's headers three times, which is half of its time. Before CMake 3.31, unity builds cover only C
+# and C++. So names in anonymous namespaces must be unique within a CUDA target.
 function(hsi_cuda_sources list target)
   list(LENGTH ${list} number)
   if(CMAKE_UNITY_BUILD AND number GREATER 1)
@@ -57,8 +57,8 @@ function(hsi_cuda_sources list target)
   endif()
 endfunction()
 
-# hsi_cuda_kernels(spp SOURCES spp_cuda_kernels.cu [DEPENDS hsi_x] [UNFUSED]): the library hsi_spp_kernels, since a module
-# and a benchmark launch the same kernels. UNFUSED: a product and a sum are rounded separately, as on the CPU.
+# hsi_cuda_kernels(spp SOURCES spp_cuda_kernels.cu [DEPENDS hsi_x] [UNFUSED]): the library hsi_spp_kernels, since a
+# module and a benchmark launch the same kernels. UNFUSED: a product and a sum are rounded separately, as on the CPU.
 function(hsi_cuda_kernels name)
   if(NOT HSI_HAVE_CUDA)
     return()
@@ -70,9 +70,9 @@ function(hsi_cuda_kernels name)
   target_compile_options(hsi_${name}_kernels PRIVATE $<$<BOOL:${ARG_UNFUSED}>:$<$<COMPILE_LANGUAGE:CUDA>:-fmad=false>>)
 endfunction()
 
-# hsi_cuda_module(spp SOURCES spp_cuda.cu [LIBRARIES CUDA::cublas] [DEPENDS hsi_spp] [UNFUSED]): lib/hsi/hsi_cuda_spp.so,
-# which a tool loads at run time if it needs a GPU. Without nvcc it is not built. It exports one symbol; what it shares
-# with the tools stays its own copy.
+# hsi_cuda_module(spp SOURCES spp_cuda.cu [LIBRARIES CUDA::cublas] [DEPENDS hsi_spp] [UNFUSED]):
+# lib/hsi/hsi_cuda_spp.so, which a tool loads at run time if it needs a GPU. Without nvcc it is not built. The module
+# exports one symbol and keeps its own copy of the code that it shares with the tools.
 function(hsi_cuda_module name)
   if(NOT HSI_HAVE_CUDA)
     return()

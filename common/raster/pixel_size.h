@@ -13,7 +13,7 @@ namespace hsi::raster {
 
 /// Returns the side length, in metres, of a square with the area of a pixel. It is computed from the
 /// geotransform and the unit of the SRS. nullopt without a geotransform, or if the SRS is neither projected
-/// nor a local one with a unit.
+/// nor a local one whose unit is a length.
 std::optional<double> pixel_metres(const RasterSource& source);
 
 /// The scale from coordinates to the ground, in metres per unit of the SRS.
@@ -33,7 +33,7 @@ class GroundScale {
     double semi_major = 0, eccentricity_squared = 0;
 };
 /// Returns the scale for the SRS of the source; nullopt without a geotransform, or if the SRS is neither
-/// projected, nor local with a unit, nor geographic.
+/// projected, nor local with a unit of length, nor geographic.
 std::optional<GroundScale> ground_scale(const RasterSource& source);
 /// Returns the areas of pixels in m^2. The list has a single value if the SRS is projected or local. It has
 /// one value per line, computed on the ellipsoid, if the SRS is geographic and the geotransform is not

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from osgeo import gdal
 
-from conftest import assert_untouched, cube, first_error, read, real_scene, run, succeed, write_scene
+from conftest import assert_untouched, cube, first_error, read, real_scene, run, succeed, write_utm_scene as write_scene
 
 SPECTRAL = ("nrmse", "maxsde", "sad", "rmse", "maxabs")
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from osgeo import gdal
 
-from conftest import PLUGINS, ROOT, cube, first_error, open_band, real_scene, run, succeed, write_scene
+from conftest import PLUGINS, ROOT, cube, first_error, open_band, real_scene, run, succeed, write_utm_scene as write_scene
 
 os.environ["GDAL_DRIVER_PATH"] = str(PLUGINS)
 gdal.SetConfigOption("GDAL_DRIVER_PATH", str(PLUGINS))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from osgeo import gdal
 
-from conftest import assert_untouched, cube, first_error, read, run, succeed, write_scene
+from conftest import LOCAL, assert_untouched, cube, first_error, read, run, succeed, write_scene
 
 
 def profile(*args):
@@ -167,14 +167,17 @@ def test_bands_of_every_kind(scene, tmp_path):
 
 def test_area_goes_by_the_size_of_a_pixel(scene, tmp_path):
     data = read(scene)
-    for name, size, epsg, first in (("m", 10, 32616, 100), ("feet", 20 / 0.3048, 2263, 50), ("none", 1, None, 50)):
+    for name, size, epsg, first in (("m", 10, 32616, 100), ("feet", 20 / 0.3048, 2263, 50), ("local", 10, LOCAL, 100),
+                                    ("local feet", 20 / 0.3048, 'LOCAL_CS["site",UNIT["foot",0.3048]]', 50),
+                                    ("local units", 1, 'LOCAL_CS["site",UNIT["unknown",1]]', 50),
+                                    ("local degrees", 1, 'LOCAL_CS["site",UNIT["degree",0.0174532925199433]]', 50), ("none", 1, None, 50)):
         write_scene(tmp_path / (name + ".img"), data, geotransform=(0, size, 0, 0, 0, -size), epsg=epsg)
         result = succeed(profile("-nc", 1, "-report", tmp_path / "r.json", tmp_path / (name + ".img"),
                                  tmp_path / (name + ".tif")))
         areas = json.loads((tmp_path / "r.json").read_text())["profile"]["thresholds"]["area"]
         # In New York, a foot of plane coordinates is the survey foot.
         assert np.allclose(areas, [first * k for k in (1, 3, 5, 7, 9, 11, 13)], rtol=1e-5)
-        assert ("is unknown" in result.out) == (name == "none")
+        assert ("is unknown" in result.out) == (name in ("none", "local units", "local degrees"))
 
 
 def test_memory_threads_and_tiles_change_nothing(scene, tmp_path):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from osgeo import gdal
 
-from conftest import PLUGINS, ROOT, cube, real_scene, run, spp, succeed, write_scene
+from conftest import PLUGINS, ROOT, cube, real_scene, run, spp, succeed, write_utm_scene as write_scene
 from test_classification import COLOURS, NAMES, scene_of, truth, write_labels
 
 gdal.UseExceptions()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from osgeo import gdal
 
-from conftest import LOCAL, assert_untouched, cube, first_error, read, run, succeed, write_scene
+from conftest import UTM, assert_untouched, cube, first_error, read, run, succeed, write_utm_scene as write_scene
 
 K, LINES, SAMPLES = 3, 22, 27
 
@@ -233,7 +233,7 @@ def test_the_scene_must_lie_where_the_probabilities_do(files):
     p, scene = files / "p.tif", read(files / "scene.img")
     place = (500000, 20, 0, 4480000, 0, -20)
 
-    def at(name, geotransform=place, epsg=LOCAL):
+    def at(name, geotransform=place, epsg=UTM):
         driver = "GTiff" if name.endswith(".tif") else "ENVI"  # its header states an SRS in any case
         return write_scene(files / name, scene, driver, geotransform=geotransform, epsg=epsg)
 

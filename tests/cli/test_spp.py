@@ -10,7 +10,7 @@ import pytest
 from osgeo import gdal
 
 from conftest import (PATIENCE, assert_untouched, cube, envi_header, first_error, open_band, read, real_scene, run, spp, start,
-                      stored_bytes, succeed, write_scene)
+                      stored_bytes, succeed, write_utm_scene as write_scene)
 
 WINDOWS = (3, 5, 7, 9, 11, 13, 15)
 WAVELENGTHS = [round(400.5 + 10.25 * b, 3) for b in range(12)]
@@ -408,7 +408,8 @@ def test_rotated_geotransform_and_gcps_travel(tmp_path):
         [(10 + i, 50 + i, 3.0 * i - 2, 2.0 * i * i - 1) for i in range(5)]
 
 
-def test_side_outputs_are_georeferenced_and_named(tmp_path, scene):
+def test_side_outputs_are_georeferenced_and_named(tmp_path, utm_scene):
+    scene = utm_scene
     succeed(spp("-q", "-alpha", tmp_path / "alpha.tif", "-rho", tmp_path / "rho.tif", scene, tmp_path / "out.tif"))
     for name in ("alpha", "rho"):
         dataset = gdal.Open(str(tmp_path / f"{name}.tif"))

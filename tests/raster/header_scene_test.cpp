@@ -102,6 +102,9 @@ TEST(HeaderScene, MapInfoInManySpellings) {
         {"{Lat/Lon, 1, 1, 500000, 4480000, 20, 20, WGS 84}", 4326, ""},
         {"{Geographic Lat/Lon, 1, 1, 500000, 4480000, 20, 20}", 4326, "names no datum: WGS-84 is assumed"},
         {"{Albers, 1, 1, 500000, 4480000, 20, 20}", 0, "names the projection 'Albers'"},
+        {"{Lambert, 1, 1, 500000, 4480000, 20, 20, WGS-84, units=Degrees}", 0,
+         "names the projection 'Lambert'"},
+        {"{Pixel, 1, 1, 500000, 4480000, 20, 20}", 0, "names the projection 'Pixel'"},
         {"{Arbitrary, 1, 1, 500000, 4480000, 20, 20, 0, North}", 0, ""},
     };
     for (const MapCase& c : cases) {
@@ -109,6 +112,7 @@ TEST(HeaderScene, MapInfoInManySpellings) {
         const auto source = envi_scene(folder, std::string("map info = ") + c.text);
         const auto& srs = source->facts().srs;
         EXPECT_EQ(srs ? srs->epsg() : 0, c.epsg) << c.text;
+        EXPECT_EQ(srs != nullptr, c.epsg != 0) << c.text << ": a name is no SRS";
         expect_note(*source, c.told, c.text);
         double gt[6] = {};
         ASSERT_TRUE(source->facts().copy_geotransform(gt)) << c.text;

@@ -297,7 +297,7 @@ GDAL_TYPES = {"u1": gdal.GDT_Byte, "u2": gdal.GDT_UInt16, "i2": gdal.GDT_Int16, 
               "f4": gdal.GDT_Float32, "f8": gdal.GDT_Float64}
 
 
-# The SRS of scenes whose tests do not look at it. For others, GDAL searches PROJ's database, which takes a third of the
+# The SRS of scenes whose tests do not look at it. For any other SRS, GDAL searches PROJ's database, which takes a third of the
 # processor time of a run on a small scene.
 LOCAL = 'LOCAL_CS["local",UNIT["metre",1]]'
 UTM = 32616  # zone 16 North
@@ -314,7 +314,7 @@ def write_scene(path, data, driver="ENVI", dtype="f4", options=(), nodata=None,
         dataset.SetGeoTransform(geotransform)
     if epsg:
         srs = osr.SpatialReference()
-        srs.SetFromUserInput(epsg if epsg == LOCAL else f"EPSG:{epsg}")
+        srs.SetFromUserInput(epsg if isinstance(epsg, str) else f"EPSG:{epsg}")
         dataset.SetProjection(srs.ExportToWkt())
     if metadata:
         dataset.SetMetadata(metadata)
@@ -337,8 +337,8 @@ def write_scene(path, data, driver="ENVI", dtype="f4", options=(), nodata=None,
                 text += f"{key} = {{{', '.join(map(str, values))}}}\n"
         if wavelengths is not None:
             text += "wavelength units = Nanometers\n"
-        if epsg == LOCAL:
-            text += f"coordinate system string = {{{LOCAL}}}\n"  # GDAL's driver writes "Arbitrary", which means no SRS.
+        if isinstance(epsg, str):
+            text += f"coordinate system string = {{{epsg}}}\n"  # GDAL's driver writes "Arbitrary", which means no SRS.
         header.write_text(text)
         sidecar = pathlib.Path(path + ".aux.xml")
         if sidecar.exists() and not metadata:

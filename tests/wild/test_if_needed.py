@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 import pytest
-from conftest import BIN, cube, first_error, run, snapshot, start, succeed, write_scene
+from conftest import BIN, cube, first_error, run, snapshot, start, succeed, write_utm_scene as write_scene
 from osgeo import gdal, ogr, osr
 
 NOTHING = "Nothing to do"

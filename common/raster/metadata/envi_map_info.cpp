@@ -323,6 +323,9 @@ class Reader {
             if (!known && !m_srs_is_told)
                 note("names the projection " + in_quotes(m_out.entries.front()) +
                      " without a 'projection info' or 'coordinate system string' for it: the SRS is unknown");
+            // For GDAL's driver, other names are local systems in metres, even "Pixel" or a projection in
+            // degrees.
+            if (!known && !m_srs_is_told) m_out.entries.front() = "Arbitrary";
         }
     }
 
@@ -420,10 +423,10 @@ class Reader {
 
 } // namespace
 
-std::string envi_coordinate_system(const OGRSpatialReference& srs) {
+std::string envi_coordinate_system(const OGRSpatialReference& srs, const char* const* options) {
     const GdalErrors quiet;
     char* wkt = nullptr;
-    srs.exportToWkt(&wkt);
+    srs.exportToWkt(&wkt, options);
     std::string out = wkt != nullptr ? wkt : "";
     CPLFree(wkt);
     return out.find_first_of("{}\n") == std::string::npos ? out : std::string();

@@ -26,7 +26,8 @@ struct EnviMapInfo {
 
 EnviMapInfo envi_map_info(const EnviHeader& header);
 
-/// Returns the SRS as WKT for "coordinate system string"; empty if the WKT cannot be in a header.
-std::string envi_coordinate_system(const OGRSpatialReference& srs);
+/// Returns the SRS as WKT for "coordinate system string"; empty if the WKT cannot be in a header. The options
+/// are those of OGRSpatialReference::exportToWkt().
+std::string envi_coordinate_system(const OGRSpatialReference& srs, const char* const* options = nullptr);
 
 } // namespace hsi::raster

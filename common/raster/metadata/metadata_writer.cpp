@@ -355,7 +355,8 @@ std::string finish_envi_header(const std::string& written, const SceneMetadata& 
     // GDAL's ENVI driver writes a local SRS as "Arbitrary", without its name.
     if (const std::string* const map = header.find("map info");
         map != nullptr && starts_with(*map, "{Arbitrary") && scene.srs && scene.srs->IsLocal() != 0) {
-        if (const std::string text = envi_coordinate_system(*scene.srs); !text.empty())
+        constexpr const char* as_esri[] = {"FORMAT=WKT1_ESRI", nullptr};
+        if (const std::string text = envi_coordinate_system(*scene.srs, as_esri); !text.empty())
             header.set("coordinate system string", "{" + text + "}");
     }
     if (same_bands) {

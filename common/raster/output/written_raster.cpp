@@ -169,7 +169,7 @@ bool follows(const double (&gt)[6], const SceneMetadata& scene) {
     });
 }
 
-/// A local SRS has nothing but its name to tell it from others, and IsSame() ignores names.
+/// Local SRS with equal units differ only in their names, which IsSame() ignores.
 bool another_local_srs(const OGRSpatialReference& wanted, const OGRSpatialReference& found) {
     return wanted.IsLocal() != 0 && (wanted.GetName() == nullptr || found.GetName() == nullptr ||
                                      !EQUAL(wanted.GetName(), found.GetName()));

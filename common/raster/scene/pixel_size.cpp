@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "raster/pixel_size.h"
 
+#include <cpl_string.h>
 #include <ogr_spatialref.h>
 
 #include <algorithm>
@@ -10,10 +11,17 @@
 namespace hsi::raster {
 namespace {
 
-/// Returns true if coordinates are lengths of a known unit: in a projected SRS, and in a local SRS with a
-/// unit.
+/// Returns true if coordinates are lengths: in a projected SRS, and in a local SRS whose unit is neither
+/// unknown nor an angle. PROJ assumes metres if a local SRS states no unit.
 bool measures_lengths(const OGRSpatialReference& srs) {
-    return srs.IsProjected() || (srs.IsLocal() && srs.GetAttrValue("UNIT") != nullptr);
+    if (srs.IsProjected()) return true;
+    if (!srs.IsLocal()) return false;
+    const char* unit = nullptr;
+    srs.GetLinearUnits(&unit);
+    const CPLString name(unit != nullptr ? unit : "unknown");
+    for (const char* const other : {"unknown", "degree", "grad", "radian", "gon", "arc", "pixel"})
+        if (name.ifind(other) != std::string::npos) return false;
+    return true;
 }
 
 } // namespace
