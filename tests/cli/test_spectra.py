@@ -304,16 +304,22 @@ def test_bands_and_windows(scene, labels, data, classes, tmp_path):
     assert np.allclose(found["meadow"], part[:, (classes == 1) & valid(part)].astype("f8").mean(axis=1), rtol=1e-8)
 
 
+def test_the_srs_of_labels_and_of_the_scene_are_not_confused(scene, tmp_path, classes):
+    write_scene(tmp_path / "l.tif", classes[None], "GTiff", "u1")
+    result = spectra(scene, tmp_path / "l.tif", tmp_path / "o.csv")
+    assert result.code == 1 and "from the SRS the local 'local' to the scene's SRS 'WGS 84 / UTM zone 16N'" in first_error(result)
+
+
 def test_a_class_without_values_is_told(scene, tmp_path):
     classes = np.zeros((1, LINES, SAMPLES), "u1")
     classes[0, 4, 5] = 1
     classes[0, 8, 8:12] = 2
-    write_scene(tmp_path / "l.tif", classes, "GTiff", "u1")
+    write_scene(tmp_path / "l.tif", classes, "GTiff", "u1", epsg=UTM)
     result = succeed(spectra(scene, tmp_path / "l.tif", tmp_path / "o.csv"))
     assert "its 1 labelled pixel has no valid spectrum" in result.err
     assert list(csv_of(tmp_path / "o.csv")) == ["band", "wavelength", "Class 2"]
     classes[0, 8] = 0
-    write_scene(tmp_path / "l.tif", classes, "GTiff", "u1")
+    write_scene(tmp_path / "l.tif", classes, "GTiff", "u1", epsg=UTM)
     result = spectra("-overwrite", scene, tmp_path / "l.tif", tmp_path / "o.csv")
     assert result.code == 1 and "no labelled pixel has a valid spectrum" in result.err
 

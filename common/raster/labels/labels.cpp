@@ -77,13 +77,15 @@ bool same_geotransform(const GeoTransform& a, const GeoTransform& b, int64_t sam
     return true;
 }
 
-Transformation transformation(const std::string& from, const std::string& to, const std::string& path) {
+Transformation transformation(const std::string& from, const std::string& to, const std::string& path,
+                              bool to_scene) {
     OGRSpatialReference source = srs_from(from), target = srs_from(to);
     const GdalErrors errors;
     Transformation t(OGRCreateCoordinateTransformation(&source, &target));
     if (!t)
-        throw Error("'" + path + "': its coordinates cannot be transformed from the SRS " + srs_text(source) +
-                        " to the scene's SRS " + srs_text(target),
+        throw Error("'" + path + "': its coordinates cannot be transformed from the SRS " +
+                        srs_text(to_scene ? source : target) + " to the scene's SRS " +
+                        srs_text(to_scene ? target : source),
                     "Set the correct SRS of both files (gdal_edit.py -a_srs, ogr2ogr -a_srs).");
     return t;
 }

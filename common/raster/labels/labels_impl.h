@@ -36,8 +36,9 @@ bool same_geotransform(const GeoTransform& a, const GeoTransform& b, int64_t sam
 bool counts_degrees(const std::string& wkt);
 inline constexpr double full_turn = 360; ///< degrees
 /// Returns the transformation of coordinates from the SRS `from` to the SRS `to`. Throws Error that names
-/// `path` if there is none.
-Transformation transformation(const std::string& from, const std::string& to, const std::string& path);
+/// `path`, the labels, if there is none. `to_scene`: `to` is the scene's SRS; otherwise, `from` is.
+Transformation transformation(const std::string& from, const std::string& to, const std::string& path,
+                              bool to_scene);
 
 /// Rounds a coordinate to a pixel border if it is within a millionth of a pixel of the border. Coordinates
 /// are in pixels from the grid's upper left corner. Without rounding, coordinates on pixel borders would be

@@ -230,7 +230,7 @@ class RasterLabels final : public NumberedLabels {
         m_description = "raster, resampled";
         if (!srs) {
             m_description = "raster, reprojected";
-            m_transformation = transformation(m_grid.srs_wkt, m_own.srs_wkt, m_path);
+            m_transformation = transformation(m_grid.srs_wkt, m_own.srs_wkt, m_path, false);
         }
         GeoTransform gt = *m_own.geotransform;
         if (!GDALInvGeoTransform(gt.data(), m_inverse.data()))

@@ -436,7 +436,7 @@ class VectorLabels final : public LabelSource {
         } else if (!same_srs(own, m_grid.srs_wkt)) {
             m_description = "vector, reprojected";
             m_in_degrees = counts_degrees(own);
-            m_transformation = transformation(own, m_grid.srs_wkt, m_path);
+            m_transformation = transformation(own, m_grid.srs_wkt, m_path, true);
         }
         // If one SRS is unknown, the other SRS is assumed for both.
         const std::string& srs = m_grid.srs_wkt.empty() ? own : m_grid.srs_wkt;
