@@ -35,8 +35,9 @@ bool same_geotransform(const GeoTransform& a, const GeoTransform& b, int64_t sam
 /// differ by full turns: -180 to 180 or 0 to 360.
 bool counts_degrees(const std::string& wkt);
 inline constexpr double full_turn = 360; ///< degrees
-/// Returns the transformation of coordinates from the SRS `from` to the SRS `to`. Throws Error that names
-/// `path`, the labels, if there is none. `to_scene`: `to` is the scene's SRS; otherwise, `from` is.
+/// Returns the transformation of coordinates from the SRS `from` to the SRS `to`. Throws Error if PROJ
+/// knows no transformation. For its message: `path` is the file of labels, and `to_scene` states that `to` is
+/// the scene's SRS; otherwise, `from` is.
 Transformation transformation(const std::string& from, const std::string& to, const std::string& path,
                               bool to_scene);
 

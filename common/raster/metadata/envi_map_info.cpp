@@ -320,12 +320,12 @@ class Reader {
             if (!m_unknown_datum.empty() && !m_srs_is_told)
                 m_out.notes.push_back("projection info names the datum " + in_quotes(m_unknown_datum) +
                                       ", which is unknown to GDAL: WGS-84 is assumed");
-            if (!known && !m_srs_is_told)
+            if (!known && !m_srs_is_told) {
                 note("names the projection " + in_quotes(m_out.entries.front()) +
                      " without a 'projection info' or 'coordinate system string' for it: the SRS is unknown");
-            // For GDAL's driver, other names are local systems in metres, even "Pixel" or a projection in
-            // degrees.
-            if (!known && !m_srs_is_told) m_out.entries.front() = "Arbitrary";
+                // GDAL's driver takes any other name for a local SRS in metres, even "Pixel".
+                m_out.entries.front() = "Arbitrary";
+            }
         }
     }
 
