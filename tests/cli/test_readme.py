@@ -10,6 +10,7 @@ folder of real scenes (HSI_TEST_DATA) lacks this scene. Without a GPU, `-device 
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 
 import pytest
@@ -54,7 +55,7 @@ def reader(tmp_path_factory):
     def run(page, code):
         root = folder(page)
         state = root / "state"
-        code = code.replace("/path/to/lib/gdalplugins", str(PLUGINS))
+        code = code.replace("/path/to/lib/gdalplugins", shlex.quote(str(PLUGINS)))
         code = code if GPU else re.sub(r"-device cuda\S*", "-device auto", code)
         script = f"set -euo pipefail\n[ ! -e '{state}' ] || . '{state}'\n{code}\n" \
                  f"{{ declare -p PATH; declare -f; printf 'cd %q\\n' \"$PWD\"; }} > '{state}'\n"
